@@ -164,13 +164,13 @@ export function logUpkeep(log: Log, news: UpkeepNews): void {
         'the lock file was removed from the data folder, and another tidegauge has the lock now: this daemon ends',
       )
       return
-    case 'log-large':
+    case 'wal-large':
       log.warn(
         { bytes: news.bytes, fix: 'end the program that has it open: a copy, a viewer, a command that hangs' },
         logLarge,
       )
       return
-    case 'log-trimmed':
+    case 'wal-trimmed':
       log.info('the log of the outbox is small again')
       return
     case 'failed':

@@ -46,7 +46,7 @@ export const upkeepMs = 60_000
  * WAL size at which SQLite checkpoints, about. The same few pages are written again and again, so fewer checkpoints cost
  * less.
  */
-export const logBytesMax = 12_360_000
+export const walBytesMax = 12_360_000
 
 /** Interval of checking a full disk for free space. */
 export const roomLookMs = 5_000

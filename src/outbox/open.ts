@@ -213,8 +213,8 @@ const lookInThreadBytes = 64 * 1_048_576
  * @param damage damage already found while it was open; default: the file is checked
  * @throws Fault `disk-full`, `outbox-unusable`, and errors of SQLite and the file system
  */
-export function openSalvaged(file: string, deps: SalvageContext, known?: string): OpenedFile {
-  return writable(openSound(file, deps, known))
+export function openSalvaged(file: string, deps: SalvageContext, damage?: string): OpenedFile {
+  return writable(openSound(file, deps, damage))
 }
 
 /**
@@ -234,7 +234,7 @@ export function openChecking(
   if (damage !== undefined || !isLarge) return openSalvaged(file, deps, damage)
   const result = openSound(file, deps, undefined, 'quick')
   const { disk } = result.outbox
-  if (!result.salvaged) disk.holdUntil(lookThrough(file, disk))
+  if (!result.salvaged) disk.delayUntil(lookThrough(file, disk))
   return writable(result)
 }
 

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { makeFolders } from '../edge/make-folders.ts'
 import { version } from '../edge/version.ts'
-import { logBytesMax } from '../model/limits.ts'
+import { walBytesMax } from '../model/limits.ts'
 import { stepsFrom } from '../model/migrations.ts'
 
 export type Sqlite = Database.Database
@@ -14,8 +14,8 @@ export type SqliteStatement<R> = Database.Statement<unknown[], R>
 /** Default of how long a statement waits for another process's lock. The event loop is blocked meanwhile. */
 export const lockMsMax = 10_000
 
-/** A page in the log: SQLite's default size, and what SQLite adds. */
-const logPageBytes = 4_096 + 24
+/** A page in the write-ahead log: SQLite's default size, and what SQLite adds. */
+const walPageBytes = 4_096 + 24
 
 /** The tables of a database file. */
 export interface Schema {
@@ -72,7 +72,7 @@ export function openDatabase(file: string, schema: Schema): Sqlite {
     const isNew = hasNoTables(database, file, schema)
     useWal(database, file)
     database.pragma('synchronous = FULL')
-    database.pragma(`wal_autocheckpoint = ${Math.floor(logBytesMax / logPageBytes)}`)
+    database.pragma(`wal_autocheckpoint = ${Math.floor(walBytesMax / walPageBytes)}`)
     database.pragma('foreign_keys = ON')
     const synchronous = database.pragma('synchronous', { simple: true })
     if (synchronous !== 2) throw new Error(`${file}: synchronous is ${synchronous}, not FULL`)
@@ -109,7 +109,7 @@ export function connectTo(file: string, options: Database.Options): Sqlite {
   return new Database(file, options)
 }
 
-/** Opens a database file read-only: neither it nor its log is changed, unless its creation was cut short. */
+/** Opens a database file read-only: neither it nor its write-ahead log is changed, unless its creation was cut short. */
 export function openReadOnly(file: string): Sqlite {
   if (existsSync(`${file}-journal`)) undoCreation(file)
   return connectTo(file, { readonly: true, timeout: lockMsMax })
@@ -118,7 +118,7 @@ export function openReadOnly(file: string): Sqlite {
 /**
  * Undoes what a killed process left of a file that it was creating: pages, and a journal that says that there were none.
  * SQLite undoes it at the first read of a connection that may write, and refuses one that may not
- * (`SQLITE_READONLY_ROLLBACK`). A file that was created has a log, and never such a journal.
+ * (`SQLITE_READONLY_ROLLBACK`). A file that was created has a WAL, and never such a journal.
  */
 function undoCreation(file: string): void {
   const database = connectTo(file, { timeout: lockMsMax })
@@ -204,10 +204,10 @@ function makeTables(database: Sqlite, file: string, schema: Schema): void {
 }
 
 /**
- * Moves the log's content into the file and truncates it, if no process reads or writes now. SQLite alone reuses a
+ * Moves the content of the write-ahead log into the file and truncates it, if no process reads or writes now. SQLite alone reuses a
  * large log and never shrinks it.
  */
-export function trimLog(database: Sqlite): void {
+export function trimWal(database: Sqlite): void {
   const waitMs = Number(database.pragma('busy_timeout', { simple: true }))
   // Waiting would block the event loop.
   database.pragma('busy_timeout = 0')

@@ -111,9 +111,9 @@ export type UpkeepNews =
   /** Another process keeps the write lock. */
   | { readonly kind: 'locked'; readonly sentence: string }
   | { readonly kind: 'unlocked' }
-  /** The log cannot be truncated, for example because of a forgotten reader. */
-  | { readonly kind: 'log-large'; readonly bytes: number }
-  | { readonly kind: 'log-trimmed' }
+  /** The write-ahead log cannot be truncated, for example because of a forgotten reader. */
+  | { readonly kind: 'wal-large'; readonly bytes: number }
+  | { readonly kind: 'wal-trimmed' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
 /** Options of the upkeep. */

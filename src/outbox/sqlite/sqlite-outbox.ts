@@ -4,7 +4,7 @@ import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { ListKeeper } from '../../model/list-memory.ts'
 import { isBusy, isDamage } from '../../sqlite/damage.ts'
-import { openDatabase, type Sqlite, type SqliteStatement, trimLog } from '../../sqlite/database.ts'
+import { openDatabase, type Sqlite, type SqliteStatement, trimWal } from '../../sqlite/database.ts'
 import { fileFault, isTrouble } from '../../sqlite/trouble.ts'
 import type { DeliveryStore } from '../contract/delivery-store.ts'
 import type { IntakeStore } from '../contract/intake-store.ts'
@@ -29,7 +29,7 @@ import { StoreReports, StoreStatus } from '../store/status-store.ts'
 import { Upkeep } from '../store/upkeep.ts'
 import { done, type StoreDatabase, type StoreRow, type StoreWork, type WriteOptions } from '../store/work.ts'
 import { Disk } from './file/disk.ts'
-import { LogWatch } from './file/log-watch.ts'
+import { WalWatch } from './file/wal-watch.ts'
 import { Writer } from './file/writer.ts'
 import { outboxSchema } from './outbox-salvage.ts'
 
@@ -110,7 +110,7 @@ export class SqliteOutbox implements Outbox {
   readonly writer: Writer
   readonly #database: Sqlite
   readonly #old: OldValues
-  readonly #logWatch: LogWatch
+  readonly #walWatch: WalWatch
 
   /**
    * @param file created if missing, with its folder
@@ -135,7 +135,7 @@ export class SqliteOutbox implements Outbox {
     this.reports = new StoreReports(database)
     this.lists = new StoreLists(database)
     this.#old = new OldValues(database)
-    this.#logWatch = new LogWatch(disk, () => this.trimLog())
+    this.#walWatch = new WalWatch(disk, () => this.trimWal())
   }
 
   startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
@@ -157,13 +157,13 @@ export class SqliteOutbox implements Outbox {
 
   look(report: UpkeepDeps['report']): void {
     this.disk.look()
-    this.#logWatch.look(report)
+    this.#walWatch.look(report)
   }
 
   /** Deletes a part of the delivered and dropped values before an hour. @returns whether there is more */
   async pruneSome(before: Hour): Promise<boolean> {
     try {
-      return this.disk.held === undefined && (await this.#old.pruneSome(before))
+      return this.disk.check === undefined && (await this.#old.pruneSome(before))
     } catch (error) {
       // Deleting old values can wait until the next pass.
       if (isBusy(error)) return false
@@ -171,9 +171,9 @@ export class SqliteOutbox implements Outbox {
     }
   }
 
-  /** Truncates the log, if no process reads or writes now. */
-  trimLog(): void {
-    if (!this.disk.held) trimLog(this.#database)
+  /** Truncates the write-ahead log, if no process reads or writes now. */
+  trimWal(): void {
+    if (!this.disk.check) trimWal(this.#database)
   }
 
   limitWaits(): void {
@@ -233,7 +233,7 @@ class FileHealth implements OutboxHealth {
   }
 
   get isBeingChecked(): boolean {
-    return this.#disk.held !== undefined
+    return this.#disk.check !== undefined
   }
 
   get waitingRows(): number {

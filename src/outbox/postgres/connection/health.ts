@@ -11,7 +11,7 @@ export class PostgresHealth implements OutboxHealth {
   readonly room = undefined
   readonly isBeingChecked = false
   readonly #place: string
-  readonly #keepReserve: () => Promise<void>
+  readonly #tryWrite: () => Promise<void>
   #fullSentence: string | undefined
   #waitingRows = 0
 
@@ -21,7 +21,7 @@ export class PostgresHealth implements OutboxHealth {
    */
   constructor(place: string, tryWrite: () => Promise<void>) {
     this.#place = place
-    this.#keepReserve = tryWrite
+    this.#tryWrite = tryWrite
   }
 
   get fullSentence(): string | undefined {
@@ -44,7 +44,7 @@ export class PostgresHealth implements OutboxHealth {
   async keepReserve(): Promise<void> {
     if (this.#fullSentence === undefined) return
     try {
-      await this.writing(0, this.#keepReserve)
+      await this.writing(0, this.#tryWrite)
     } catch (error) {
       if (databaseTrouble(error) === undefined && !(error instanceof Fault)) throw error
     }

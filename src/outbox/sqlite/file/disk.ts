@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileStats } from '../../../edge/file-stats.ts'
 import { Fault, faultLine } from '../../../model/fault.ts'
-import { logBytesMax } from '../../../model/limits.ts'
+import { walBytesMax } from '../../../model/limits.ts'
 import { isDamage, isFull } from '../../../sqlite/damage.ts'
 import { requireTables, type Schema, type Sqlite } from '../../../sqlite/database.ts'
 import {
@@ -20,12 +20,12 @@ import {
 import type { Breakage, DiskSpace, Recovery } from '../../contract/outbox.ts'
 
 /**
- * Size of the file that is deleted when the disk is full, so that verdicts can still be recorded: the log grows
+ * Size of the file that is deleted when the disk is full, so that verdicts can still be recorded: the WAL grows
  * between checkpoints, and further while a reader blocks them.
  */
 export const ballastBytes = 16 * 1_048_576
 
-if (logBytesMax >= ballastBytes) throw new Error('logBytesMax < ballastBytes: the log may grow on a full disk')
+if (walBytesMax >= ballastBytes) throw new Error('walBytesMax < ballastBytes: the WAL may grow on a full disk')
 
 /**
  * Identity of the file at a path: a text that differs when the file was replaced; `undefined` when there is no readable
@@ -130,7 +130,7 @@ export class Disk {
   readonly #ballast: Ballast
   readonly #break: (breakage: Breakage) => void
   #identity: string | undefined
-  #held: Promise<void> | undefined
+  #check: Promise<void> | undefined
   /** A write failed for lack of room, and there has been no room for the ballast since. */
   #isOut = false
 
@@ -224,7 +224,7 @@ export class Disk {
   }
 
   /** Size of the write-ahead log, in bytes. */
-  get logBytes(): number {
+  get walBytes(): number {
     return fileStats(`${this.#file}-wal`)?.size ?? 0
   }
 
@@ -235,21 +235,21 @@ export class Disk {
     return isThere
   }
 
-  /** Delays writes until the check of the file ends. A rejection of `looked` means that the file is damaged. */
-  holdUntil(look: Promise<void>): void {
-    this.#held = look
-    // Callers await `held`; without one the rejection would be unhandled.
-    look.then(
+  /** Delays writes until the check of the file ends. @param check rejects when the file is damaged */
+  delayUntil(check: Promise<void>): void {
+    this.#check = check
+    // Callers await `check`; without one the rejection would be unhandled.
+    check.then(
       () => {
-        this.#held = undefined
+        this.#check = undefined
       },
       () => {},
     )
   }
 
-  /** Resolves when writes may begin; `undefined` when they may already. */
-  get held(): Promise<void> | undefined {
-    return this.#held
+  /** The check of the file that delays writes, until it ends; `undefined` while there is none. */
+  get check(): Promise<void> | undefined {
+    return this.#check
   }
 
   /** Records the identity of the opened file. */

@@ -78,7 +78,7 @@ export class Writer {
 
   /** Runs writes in one transaction, as `unsynced`, or fails when another process writes or the file is being checked. */
   async atOnce<T>(act: () => T): Promise<T> {
-    if (this.#disk.held) throw Object.assign(new Error('the outbox is being checked'), { code: 'SQLITE_BUSY' })
+    if (this.#disk.check) throw Object.assign(new Error('the outbox is being checked'), { code: 'SQLITE_BUSY' })
     this.#disk.requireInPlace()
     return this.#unsynced(act)
   }
@@ -104,9 +104,9 @@ export class Writer {
    * @throws what the write throws; after `giveUp`, the error of the taken lock
    */
   async whenFree<T>(write: () => T, onLocked: () => void = () => {}): Promise<T> {
-    if (this.#disk.held) {
+    if (this.#disk.check) {
       onLocked()
-      await unlessAborted(this.#disk.held, this.#givenUp.signal)
+      await unlessAborted(this.#disk.check, this.#givenUp.signal)
     }
     for (;;) {
       const done = this.#attempt(write)
