@@ -338,11 +338,11 @@ class KeyWatch {
   #askedKey: string | undefined
   #askedAtMs = 0
   /** The meaning of the last answer about the key: 401 and 403 alone refuse it. */
-  #said: Stop = refusedBy401
+  #meaning: Stop = refusedBy401
 
   /** Notes that the service answered 401. */
   refused(key: string, nowMs: number): void {
-    this.#said = refusedBy401
+    this.#meaning = refusedBy401
     this.#refusedKey = key
     this.#askedKey = key
     this.#askedAtMs = nowMs
@@ -385,9 +385,9 @@ class KeyWatch {
     if (answer.kind === 'unanswered') return undefined
     const { status } = answer
     if (status === 401) this.#refusedKey = key
-    if (status === 401 || status === 403) this.#said = { kind: 'key-refused', reason: `${status}` }
+    if (status === 401 || status === 403) this.#meaning = { kind: 'key-refused', reason: `${status}` }
     else if (status < 200 || status >= 300 || isForeign(answer)) {
-      this.#said = { kind: 'misdirected', reason: reasonOf(answer) }
+      this.#meaning = { kind: 'misdirected', reason: reasonOf(answer) }
     } else {
       this.#refusedKey = undefined
       return undefined
@@ -396,7 +396,7 @@ class KeyWatch {
   }
 
   #objectionTo(isSame: boolean): Stop {
-    return { ...this.#said, ...(isSame && this.#said.kind === 'key-refused' && { isUnchanged: true }) }
+    return { ...this.#meaning, ...(isSame && this.#meaning.kind === 'key-refused' && { isUnchanged: true }) }
   }
 }
 

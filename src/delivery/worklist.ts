@@ -79,9 +79,10 @@ export class Worklist {
 
   #cut(sizeMax: number): Batch | undefined {
     const isCurrent = ({ hour }: Metric) => hour >= this.#plan.current
-    const some = this.#unsent.slice(0, sizeMax)
-    const other = some.findIndex(metric => some[0] && isCurrent(metric) !== isCurrent(some[0]))
-    const batch = other < 0 ? some : some.slice(0, other)
+    const candidates = this.#unsent.slice(0, sizeMax)
+    const [first] = candidates
+    const end = candidates.findIndex(metric => first && isCurrent(metric) !== isCurrent(first))
+    const batch = end < 0 ? candidates : candidates.slice(0, end)
     this.#unsent = this.#unsent.slice(batch.length)
     this.#taken.add(batch)
     return isBatch(batch) ? batch : undefined

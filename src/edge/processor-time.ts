@@ -44,7 +44,7 @@ export class ProcessStopwatch {
   }
 
   get hadMs(): number {
-    return this.#wallMs - this.starvedMs
+    return this.#elapsedMs - this.starvedMs
   }
 
   /** Time that it has waited for a processor; 0 where that is not known. */
@@ -55,7 +55,7 @@ export class ProcessStopwatch {
   /** A clause about a process that has had too little of a processor. */
   get busySentence(): string {
     const ranMs = Math.max(0, (this.#read()?.ranMs ?? 0) - (this.#before?.ranMs ?? 0))
-    return `this machine is too busy (${(ranMs / 1000).toFixed(1)} s of CPU in ${Math.round(this.#wallMs / 1000)} s)`
+    return `this machine is too busy (${(ranMs / 1000).toFixed(1)} s of CPU in ${Math.round(this.#elapsedMs / 1000)} s)`
   }
 
   /**
@@ -66,16 +66,17 @@ export class ProcessStopwatch {
   async passed(limitMs: number, signal: AbortSignal, onBusy: () => void = () => {}): Promise<TimeHad> {
     let isReported = false
     for (let leftMs = limitMs - this.hadMs; leftMs > 0; leftMs = limitMs - this.hadMs) {
-      if (this.#wallMs > Math.max(starvedTimesMax * limitMs, starvedMsLeast)) return 'starved'
+      if (this.#elapsedMs > Math.max(starvedTimesMax * limitMs, starvedMsLeast)) return 'starved'
       await this.#time.sleep(Math.ceil(leftMs), signal)
-      if (isReported || this.#wallMs < limitMs || this.hadMs >= limitMs) continue
+      if (isReported || this.#elapsedMs < limitMs || this.hadMs >= limitMs) continue
       isReported = true
       onBusy()
     }
     return 'had'
   }
 
-  get #wallMs(): number {
+  /** By the steady clock. */
+  get #elapsedMs(): number {
     return this.#time.steadyMs() - this.#startMs
   }
 }

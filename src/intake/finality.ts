@@ -128,7 +128,7 @@ export class Finality {
 
   async #confirm(chain: ChainReader, hour: Hour, pinned: readonly PinnedHour[]): Promise<void> {
     const block = await chain.recheck(hour, this.#deps.signal, pinned[0]?.block)
-    await allDone(pinned.map(one => this.#confirmOne(chain, one, block)))
+    await allDone(pinned.map(pin => this.#confirmOne(chain, pin, block)))
   }
 
   async #confirmOne(chain: ChainReader, pin: PinnedHour, block: AsOfBlock): Promise<void> {
@@ -183,8 +183,8 @@ export class Finality {
     }
     const oldest = oldestCollected(hourAt(time.nowMs()), description, catchUpMs)
     const purpose = { kind: 'replaced', oldest } as const
-    const asked = { collector, description, hour, attempts: 0 }
-    const [end] = await pipeline.collect([asked], purpose, outbox.intake, signal)
+    const hourToRead = { collector, description, hour, attempts: 0 }
+    const [end] = await pipeline.collect([hourToRead], purpose, outbox.intake, signal)
     if (!end) return signal.throwIfAborted()
     const { outcome, recorded: recordResult, collected } = end
     if (outcome.kind === 'left') throw outcome.fault

@@ -116,7 +116,8 @@ export class WatchedClock extends DerivedTime {
   /** The last trusted reading. */
   #trusted: (Mark & { readonly isConfirmed: boolean }) | undefined
   /** The last reading, trusted or not. */
-  #even: Mark
+  #latest: Mark
+  /** When the machine’s clock was last set, or the start, by the steady clock. */
   #evenSinceMs: number
   #service: Offset | undefined
   #head: { readonly chain: string; readonly offset: Offset } | undefined
@@ -126,8 +127,8 @@ export class WatchedClock extends DerivedTime {
   /** @param machine the machine's own clock */
   constructor(machine: Time) {
     super(machine)
-    this.#even = { wallMs: machine.nowMs(), steadyMs: machine.steadyMs() }
-    this.#evenSinceMs = this.#even.steadyMs
+    this.#latest = { wallMs: machine.nowMs(), steadyMs: machine.steadyMs() }
+    this.#evenSinceMs = this.#latest.steadyMs
   }
 
   /** Sets the witnesses, and what is known without asking. Removes earlier listeners. */
@@ -138,13 +139,13 @@ export class WatchedClock extends DerivedTime {
 
   /** The believed time; the machine's until one is believed. */
   protected instantMs(): number {
-    const { wallMs, steadyMs } = this.#look()
+    const { wallMs, steadyMs } = this.#readClocks()
     return this.#expected(steadyMs)?.nowMs ?? wallMs
   }
 
   /** Whether the machine's clock is believed now. */
   get verdict(): ClockVerdict {
-    const mark = this.#look()
+    const mark = this.#readClocks()
     const expectation = this.#expected(mark.steadyMs)
     const verdict = judgeClock(this.#evidence(mark, expectation))
     if (verdict.kind === 'doubted') return verdict
@@ -218,28 +219,28 @@ export class WatchedClock extends DerivedTime {
   }
 
   /** Reads both clocks. After the machine's clock was set, earlier statements are discarded. */
-  #look(): Mark {
+  #readClocks(): Mark {
     const mark = { wallMs: this.source.nowMs(), steadyMs: this.steadyMs() }
-    if (Math.abs(apart(this.#even, mark)) > clockStepMs) {
+    if (Math.abs(clockChangeMs(this.#latest, mark)) > clockStepMs) {
       this.#evenSinceMs = mark.steadyMs
       this.#service = undefined
       this.#head = undefined
       delete this.#askedMs.service
       delete this.#askedMs.chains
     }
-    this.#even = mark
+    this.#latest = mark
     return mark
   }
 
   #expected(steadyMs: number): ClockEvidence['expected'] {
     if (!this.#trusted) return undefined
     const nowMs = this.#trusted.wallMs + steadyMs - this.#trusted.steadyMs
-    const isMet = Math.abs(this.#even.wallMs - nowMs) <= clockStepMs
-    return { nowMs: isMet ? this.#even.wallMs : nowMs, isConfirmed: this.#trusted.isConfirmed, isMet }
+    const isMet = Math.abs(this.#latest.wallMs - nowMs) <= clockStepMs
+    return { nowMs: isMet ? this.#latest.wallMs : nowMs, isConfirmed: this.#trusted.isConfirmed, isMet }
   }
 
   get #evenMs(): number {
-    return this.#even.steadyMs - this.#evenSinceMs
+    return this.#latest.steadyMs - this.#evenSinceMs
   }
 
   #evidence({ wallMs, steadyMs }: Mark, expectation: ClockEvidence['expected']): ClockEvidence {
@@ -277,6 +278,6 @@ export class WatchedClock extends DerivedTime {
 }
 
 /** By how much the clock was set between two readings. */
-function apart(before: Mark, after: Mark): number {
+function clockChangeMs(before: Mark, after: Mark): number {
   return after.wallMs - before.wallMs - (after.steadyMs - before.steadyMs)
 }

@@ -39,7 +39,7 @@ const chainBehindCapMs = 30_000
 const ordinary: Backoff = { baseMs: recollectBaseMs, capMs: recollectCapMs }
 const chainBehind: Backoff = { baseMs: chainBehindBaseMs, capMs: chainBehindCapMs }
 
-/** The instant at which an hour ends, and a random number from 0 up to 1. */
+/** The instant at which a reading of an hour ended, and a random number from 0 up to 1. */
 interface EndedAt {
   readonly nowMs: number
   readonly chance: number

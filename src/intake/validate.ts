@@ -176,17 +176,17 @@ export class WindowPast {
   add(accepted: readonly Accepted[]): void {
     for (const { metric, hold } of accepted) {
       if (hold) continue
-      const own = this.#metrics.get(metric.id) ?? new Map<Hour, Metric>()
-      own.set(metric.hour, metric)
-      this.#metrics.set(metric.id, own)
+      const byHour = this.#metrics.get(metric.id) ?? new Map<Hour, Metric>()
+      byHour.set(metric.hour, metric)
+      this.#metrics.set(metric.id, byHour)
     }
   }
 
   readonly of: PastOf = (id, hour, isOfNone = false) => {
-    const storedMetadata = this.#stored(id, hour)
-    const nearest = this.#nearest(id, hour, storedMetadata?.previous?.hour, isOfNone)
-    if (!nearest) return storedMetadata
-    const { unit } = storedMetadata ?? nearest
+    const storedPast = this.#stored(id, hour)
+    const nearest = this.#nearest(id, hour, storedPast?.previous?.hour, isOfNone)
+    if (!nearest) return storedPast
+    const { unit } = storedPast ?? nearest
     const previous: Past['previous'] = { hour: nearest.hour, value: nearest.value }
     return { ...(unit === undefined ? {} : { unit }), previous }
   }

@@ -201,7 +201,7 @@ interface PushReport {
 }
 
 /** `success` and `processed` must be there; remarks may have any shape. */
-const said = z.object({
+const pushReportForm = z.object({
   success: z.boolean(),
   processed: z.int().min(0),
   errors: z.unknown().optional(),
@@ -215,7 +215,7 @@ const said = z.object({
  * @returns `undefined` when `success` or `processed` is missing
  */
 function readPushReport(body: unknown): PushReport | undefined {
-  const parsed = said.safeParse(body)
+  const parsed = pushReportForm.safeParse(body)
   if (!parsed.success) return undefined
   const { success, processed, errors, warnings } = parsed.data
   return { success, processed, errors: remarksIn(errors), warnings: remarksIn(warnings) }
