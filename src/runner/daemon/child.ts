@@ -21,7 +21,7 @@ import { heard } from './from-child.ts'
 import { ChildSlots, type HostLimits, isOver, RunDeadline } from './hosts.ts'
 import type { RunnerLimits } from './limits.ts'
 import { RepliedFaults } from './replied-faults.ts'
-import { inOrderOfMeeting, type ReplyDeps, RunBlocks, replyTo } from './replies.ts'
+import { type ReplyDeps, RunBlocks, replyTo, sharedQuestionsFirst } from './replies.ts'
 
 /** Questions of one process that wait for their replies, and requests to hosts that it has not ended, at most. */
 export const asksWaitingMax = 10_000
@@ -236,8 +236,8 @@ export class CollectorChild {
     this.#runs.set(token, run)
     this.#allowance.grant()
     this.#spawned.collectors.add(task.collector.id)
-    if (task.kind === 'collect') this.#deps.meeting.join(task.hour, token)
-    if (isShared(task)) this.#deps.meeting.takePlace(task.hour, task.collector.id, token)
+    if (task.kind === 'collect') this.#deps.barrier.join(task.hour, token)
+    if (isShared(task)) this.#deps.barrier.takePlace(task.hour, task.collector.id, token)
     this.#start(token)
     return promise
   }
@@ -319,7 +319,7 @@ export class CollectorChild {
   #settle(token: string, end: TaskEnd | Lost): void {
     const run = this.#runs.get(token)
     this.#runs.delete(token)
-    if (run && 'hour' in run.task) this.#deps.meeting.leave(run.task.hour, token)
+    if (run && 'hour' in run.task) this.#deps.barrier.leave(run.task.hour, token)
     run?.over.abort(new Fault('stopped', 'the run is over'))
     run?.settle(end)
   }
@@ -389,7 +389,7 @@ export class CollectorChild {
       if ('host' in question) hosts?.add(question.host)
       if (hosts && hosts.size > hostsOfRunMax) return `a run asks more than ${hostsOfRunMax} hosts`
     }
-    for (const ask of inOrderOfMeeting(asks)) {
+    for (const ask of sharedQuestionsFirst(asks)) {
       this.#waiting += 1
       void this.#reply(ask).finally(() => {
         this.#waiting -= 1

@@ -46,7 +46,7 @@ import { LogHistories } from './logs-since.ts'
 import { Prices } from './prices.ts'
 import { LoneProcesses, Processes } from './processes.ts'
 import type { ReadInterceptor } from './read-interceptor.ts'
-import { Meeting, NamedAnswers } from './replies.ts'
+import { NamedAnswers, QuestionBarrier } from './replies.ts'
 import {
   codeTexts,
   groupOf,
@@ -84,7 +84,7 @@ export class ProcessRunner implements Runner {
   readonly #limits: RunnerLimits
   readonly #hidden: readonly string[]
   readonly #redactor: Redacting
-  readonly #meeting: Meeting
+  readonly #barrier: QuestionBarrier
   readonly #prices: NamedAnswers<Priced>
   readonly #lists: Lists
   readonly #logHistories: LogHistories
@@ -108,12 +108,12 @@ export class ProcessRunner implements Runner {
     this.#hidden = deps.hidden ?? []
     this.#redactor = deps.redactor ?? knowsNone
     this.#provenance = new ProvenanceSource(deps.chains)
-    const meeting = new Meeting(deps.time)
-    this.#meeting = meeting
+    const barrier = new QuestionBarrier(deps.time)
+    this.#barrier = barrier
     const { chains, time, prices = {}, lists = {}, listKeeper: keeper, earliestMs = () => undefined } = deps
     const ofPrices = new Prices((reader, hour, tokens) => this.#readPrices(reader, hour, tokens))
     const price = (reader: CollectorConfig, hour: Hour, name: string) => ofPrices.read(reader, hour, name)
-    this.#prices = new NamedAnswers({ kind: 'price', readers: prices, read: price, meeting, time })
+    this.#prices = new NamedAnswers({ kind: 'price', readers: prices, read: price, barrier, time })
     this.#lists = new Lists({
       ...{ chains, time, keeper },
       finalHour: ({ settleMs }) => newestFinal(settleMs, earliestMs(), hourAt(time.nowMs())),
@@ -121,7 +121,7 @@ export class ProcessRunner implements Runner {
     const warn = (collectorId: string, sentence: string) => deps.log(collectorId, 'warn', sentence, {})
     this.#logHistories = new LogHistories({ chains, lists: this.#lists, time, stepMsMax: deps.deadlineMs, warn })
     const list = (one: CollectorConfig, hour: Hour) => this.#lists.read(this.#sourceOf(one), hour)
-    this.#listAnswers = new NamedAnswers({ kind: 'list', readers: lists, read: list, meeting, time })
+    this.#listAnswers = new NamedAnswers({ kind: 'list', readers: lists, read: list, barrier, time })
     this.#hosts = new HostLimits(deps.time, this.#limits)
     const stopping = this.#stopping.signal
     const { idleMsMax, sharedMax: processesMax, aloneMax } = this.#limits
@@ -197,9 +197,9 @@ export class ProcessRunner implements Runner {
     }
     const [logHistories, lists] = [this.#logHistories, this.#listAnswers]
     const answers = { prices: this.#prices, lists, recentItems, logHistories }
-    const [limits, meeting] = [this.#limits, this.#meeting]
+    const [limits, barrier] = [this.#limits, this.#barrier]
     const hosts = group.isShipped ? this.#hosts : new ForeignHostLimits(this.#hosts, time, limits)
-    const shared = { ...answers, chains, deadlineMs, limits, time, meeting, interceptor, isGuarded, hosts }
+    const shared = { ...answers, chains, deadlineMs, limits, time, barrier, interceptor, isGuarded, hosts }
     const deps = { ...shared, log: write, isPinged }
     const warm = this.#deps.warm?.take(group.key)
     if (warm) return new CollectorChild(deps, warm, true)

@@ -28,23 +28,24 @@ import type { LogHistories } from './logs-since.ts'
 import type { ReadInterceptor, ReadingRun } from './read-interceptor.ts'
 
 /** Time for which the first question of a run waits for those of other processes. */
-const meetMsMax = 1_000
+const barrierMsMax = 1_000
 
 interface Round {
   /** Runs that have neither asked nor ended yet. */
   readonly silent: Set<string>
-  readonly met: Promise<void>
+  /** Resolves when no question waits any more. */
+  readonly passed: Promise<void>
   readonly open: () => void
   /** Whether a question waits, so that the time limit runs. */
   isWaiting: boolean
 }
 
 /**
- * Lets the first questions of an hour's runs meet, from all processes: questions of one tick are one request to the
+ * A barrier for the first questions of an hour's runs, from all processes: questions of one tick are one request to the
  * node. A question waits until all runs of its hour have asked or ended, but only up to a limit, since a process may be
  * slow to start.
  */
-export class Meeting {
+export class QuestionBarrier {
   readonly #time: Time
   readonly #rounds = new Map<Hour, Round>()
 
@@ -72,26 +73,26 @@ export class Meeting {
   }
 
   /** Waits for the others. Resolves in one tick for all that wait. */
-  async ask(hour: Hour, run: string): Promise<void> {
+  async wait(hour: Hour, run: string): Promise<void> {
     const round = this.#rounds.get(hour)
     // Further questions of a run wait with its first.
-    if (!round?.silent.has(run)) return round?.isWaiting ? round.met : undefined
+    if (!round?.silent.has(run)) return round?.isWaiting ? round.passed : undefined
     if (!round.isWaiting) {
       round.isWaiting = true
       const bound = new AbortController()
-      void round.met.then(() => bound.abort())
-      void this.#time.sleep(meetMsMax, bound.signal).then(
+      void round.passed.then(() => bound.abort())
+      void this.#time.sleep(barrierMsMax, bound.signal).then(
         () => this.#end(hour, round),
         () => {},
       )
     }
     this.leave(hour, run)
-    return round.met
+    return round.passed
   }
 
   #newRound(hour: Hour): Round {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const round: Round = { silent: new Set(), met: promise, open: resolve, isWaiting: false }
+    const round: Round = { silent: new Set(), passed: promise, open: resolve, isWaiting: false }
     this.#rounds.set(hour, round)
     return round
   }
@@ -102,7 +103,7 @@ export class Meeting {
   }
 }
 
-interface Met {
+interface BlockRead {
   readonly block: AsOfBlock
   readonly logs: PinnedLogs[]
 }
@@ -110,7 +111,7 @@ interface Met {
 /** The block one run has read of each chain, the same for all of its reads, and the logs it read there. */
 export class RunBlocks {
   readonly #chains: Chains
-  readonly #byChain = new Map<number, Met>()
+  readonly #byChain = new Map<number, BlockRead>()
   /** Hashes of the blocks of earlier hours, by chain and hours before. */
   readonly #earlier = new Map<string, Hex>()
 
@@ -122,11 +123,11 @@ export class RunBlocks {
   checked(name: string, question: ChainQuestion, reply: ChainReply): ChainReply {
     const chainId = this.#chains[name]?.id
     if (reply.kind === 'faulted' || chainId === undefined) return reply
-    const meeting = this.#byChain.get(chainId) ?? { block: reply.at, logs: [] }
-    if (meeting.block.hash !== reply.at.hash) return { kind: 'faulted', fault: faultRecord(reorganized(name)) }
-    this.#byChain.set(chainId, meeting)
+    const blockRead = this.#byChain.get(chainId) ?? { block: reply.at, logs: [] }
+    if (blockRead.block.hash !== reply.at.hash) return { kind: 'faulted', fault: faultRecord(reorganized(name)) }
+    this.#byChain.set(chainId, blockRead)
     if (question.kind === 'logs' && reply.kind === 'logs' && question.hours === undefined) {
-      meeting.logs.push({ filter: question.filter, digest: new LogList(reply.value).digest })
+      blockRead.logs.push({ filter: question.filter, digest: new LogList(reply.value).digest })
     }
     return reply
   }
@@ -158,10 +159,10 @@ export class RunBlocks {
    */
   add(pins: readonly PinnedBlock[]): void {
     for (const { chainId, block, logs = [] } of pins) {
-      const meeting = this.#byChain.get(chainId) ?? { block, logs: [] }
-      if (meeting.block.hash !== block.hash) throw reorganized(this.#nameOf(chainId))
-      meeting.logs.push(...logs)
-      this.#byChain.set(chainId, meeting)
+      const blockRead = this.#byChain.get(chainId) ?? { block, logs: [] }
+      if (blockRead.block.hash !== block.hash) throw reorganized(this.#nameOf(chainId))
+      blockRead.logs.push(...logs)
+      this.#byChain.set(chainId, blockRead)
     }
   }
 
@@ -242,13 +243,13 @@ export interface ReplyDeps {
   /** The items of a list when it was last read, of whichever hour. */
   readonly recentItems: (name: string) => Promise<readonly Hex[]>
   readonly logHistories: Pick<LogHistories, 'read'>
-  readonly meeting: Meeting
+  readonly barrier: QuestionBarrier
   /** Records or answers what collectors read. Default: nothing does. */
   readonly interceptor?: ReadInterceptor | undefined
 }
 
-/** Questions of one message: for prices and lists first, whose runs join the hour's meeting before a question of a chain ends it. */
-export function inOrderOfMeeting(asks: readonly Ask[]): readonly Ask[] {
+/** Questions of one message: for prices and lists first, whose runs join the hour's barrier before a question of a chain passes it. */
+export function sharedQuestionsFirst(asks: readonly Ask[]): readonly Ask[] {
   const isOfRun = (ask: Ask) => 'price' in ask || 'list' in ask
   return [...asks.filter(isOfRun), ...asks.filter(ask => !isOfRun(ask))]
 }
@@ -280,10 +281,10 @@ const unshown: HttpReply = {
 async function chainReply(
   { chain, question, hoursBefore = 0 }: ChainAsk,
   run: AskingRun,
-  { chains, meeting, interceptor, logHistories }: ReplyDeps,
+  { chains, barrier, interceptor, logHistories }: ReplyDeps,
 ): Promise<ChainReply> {
   const { token, hour, pins, signal } = run
-  await meeting.ask(hour, token)
+  await barrier.wait(hour, token)
   if (question.kind === 'logs-since') {
     if (hoursBefore > 0) return { kind: 'faulted', fault: faultRecord(notOfEarlier) }
     const live = () => historyReply(chain, question, run, logHistories)
@@ -324,13 +325,13 @@ async function historyReply(
   }
 }
 
-async function priceReply(name: string, run: AskingRun, { prices, meeting }: ReplyDeps): Promise<PriceReply> {
-  const answer = await answerFor(name, run, prices, meeting)
+async function priceReply(name: string, run: AskingRun, { prices, barrier }: ReplyDeps): Promise<PriceReply> {
+  const answer = await answerFor(name, run, prices, barrier)
   return answer instanceof Fault ? { kind: 'faulted', fault: faultRecord(answer) } : { kind: 'price', price: answer }
 }
 
-async function listReply(name: string, run: AskingRun, { lists, meeting }: ReplyDeps): Promise<ListReply> {
-  const answer = await answerFor(name, run, lists, meeting)
+async function listReply(name: string, run: AskingRun, { lists, barrier }: ReplyDeps): Promise<ListReply> {
+  const answer = await answerFor(name, run, lists, barrier)
   return answer instanceof Fault
     ? { kind: 'faulted', fault: faultRecord(answer) }
     : { kind: 'list', items: answer.items }
@@ -341,11 +342,11 @@ async function answerFor<A extends NamedAnswer>(
   name: string,
   { token, hour, pins, signal }: AskingRun,
   answers: NamedAnswers<A>,
-  meeting: Meeting,
+  barrier: QuestionBarrier,
 ): Promise<A | Fault> {
   try {
     const waited = answers.of(name, hour, signal)
-    void meeting.ask(hour, token)
+    void barrier.wait(hour, token)
     const answer = await waited
     pins.add(answer.pins)
     return answer
@@ -377,7 +378,7 @@ interface NamedAnswersDeps<A> {
   readonly readers: Readonly<Record<string, CollectorConfig>>
   /** Reads one in runs of its own. Rejects with a Fault. */
   readonly read: (reader: CollectorConfig, hour: Hour, name: string) => Promise<A>
-  readonly meeting: Meeting
+  readonly barrier: QuestionBarrier
   readonly time: Time
 }
 
@@ -404,7 +405,7 @@ export class NamedAnswers<A extends NamedAnswer> {
   }
 
   /**
-   * The answer of an hour. Its run joins the meeting of the hour's first questions before this returns, so that its reads
+   * The answer of an hour. Its run joins the barrier of the hour's first questions before this returns, so that its reads
    * travel with theirs.
    *
    * @param name `tokenPriceName` for the price of a token
@@ -428,14 +429,14 @@ export class NamedAnswers<A extends NamedAnswer> {
 
   /** @throws Fault of an unknown name, at once */
   #read(name: string, hour: Hour): KeptAnswer<A> {
-    const { kind, readers, read, meeting, time } = this.#deps
+    const { kind, readers, read, barrier, time } = this.#deps
     const chain = kind === 'price' ? tokenIn(name)?.chain : undefined
     const key = keyOf(name, hour)
     const readerName = chain === undefined ? name : `${chain}/`
     const reader = Object.hasOwn(readers, readerName) ? readers[readerName] : undefined
     if (!reader) throw chain === undefined ? unknown(kind, name, Object.keys(readers)) : unpricedTokens(chain)
-    meeting.join(hour, reader.id)
-    const answer = read(reader, hour, name).finally(() => meeting.leave(hour, reader.id))
+    barrier.join(hour, reader.id)
+    const answer = read(reader, hour, name).finally(() => barrier.leave(hour, reader.id))
     const entry: KeptAnswer<A> = {
       answer: answer.catch(error => Promise.reject(missing(kind, name, error))),
       untilMs: Number.POSITIVE_INFINITY,

@@ -3,7 +3,7 @@ import { type ProcessorTime, ProcessStopwatch } from '../../../src/edge/processo
 import { CollectorChild } from '../../../src/runner/daemon/child.ts'
 import { HostLimits } from '../../../src/runner/daemon/hosts.ts'
 import { runnerLimits } from '../../../src/runner/daemon/limits.ts'
-import { Meeting } from '../../../src/runner/daemon/replies.ts'
+import { QuestionBarrier } from '../../../src/runner/daemon/replies.ts'
 import { anHour } from '../../support/metrics.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 
@@ -88,7 +88,7 @@ function stage(share: Share, isReady = true, isNearlyFull = false) {
       deadlineMs: 60_000,
       limits: runnerLimits,
       time,
-      meeting: new Meeting(time),
+      barrier: new QuestionBarrier(time),
       hosts: new HostLimits(time, runnerLimits),
       log: ({ message }) => lines.push(message),
       isPinged: true,
