@@ -48,7 +48,7 @@ it('what decides something is where ARCHITECTURE.md says', () => {
     )
     const named = [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
     const declaration = (name: string) =>
-      new RegExp(`^(export )?(class ${name}\\b|(async )?(function[ *]+)? *(async )?#?${name}\\()`, 'm')
+      new RegExp(`^(export )?(class ${name}\\b|(async )?(function[ *]+)? *(async )?#?${name}[(<])`, 'm')
     return named.filter(name => !declaration(name).test(source))
   })
   expect(lost).toEqual([])

@@ -75,7 +75,7 @@ export async function startDaemon(baseContext: AppContext, reloads: Reloads, dam
   const outbox = await openDaemonOutbox(context, stack, { hasRole: roles?.delivery !== undefined, damage })
   if (at.kind === 'folder') baseContext.place?.opened(at.folder)
   if (outbox.health.isBeingChecked) log.info('the outbox is large: checking it for damage before it is written to')
-  clock.meet(witnessesOf(config, await outbox.intake.newestCollected(), writtenMs))
+  clock.setWitnesses(witnessesOf(config, await outbox.intake.newestCollected(), writtenMs))
   const connection = await connect(context, stack)
   const chains = openChains(context, stack, { store: outbox.intake })
   const pipeline = openPipeline(context, chains, stack, outbox.lists)

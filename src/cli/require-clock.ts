@@ -27,7 +27,7 @@ export async function openedByClock(
   const writtenMs = writtenAt(context.config)
   const outbox = await openExistingOutbox(context, stack)
   const clock = new WatchedClock(context.time)
-  clock.meet(witnessesOf(context.config, await outbox?.intake.newestCollected(), writtenMs))
+  clock.setWitnesses(witnessesOf(context.config, await outbox?.intake.newestCollected(), writtenMs))
   if (asks === 'service') await askService(context, outbox, clock)
   if (clock.serviceAheadMs === undefined) await askChains(context, clock)
   const { verdict } = clock

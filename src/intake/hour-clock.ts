@@ -132,7 +132,7 @@ export class WatchedClock extends DerivedTime {
   }
 
   /** Sets the witnesses, and what is known without asking. Removes earlier listeners. */
-  meet(witnesses: ClockWitnesses): void {
+  setWitnesses(witnesses: ClockWitnesses): void {
     this.#witnesses = witnesses
     this.#listeners.clear()
   }

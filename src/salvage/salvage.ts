@@ -68,7 +68,7 @@ function nameFor(file: string, nowMs: number): string {
 }
 
 /** A text that changes when the file or its log is written to. */
-function stampOf(file: string): string {
+function diskStateOf(file: string): string {
   return ['', '-wal']
     .map(part => statSync(`${file}${part}`, { throwIfNoEntry: false }))
     .map(found => `${found?.ino} ${found?.size} ${found?.mtimeMs}`)
@@ -82,10 +82,10 @@ function free(path: string): string {
 
 /** Damage of the log: a few milliseconds, or a few seconds for several GiB. */
 function brokenLog(file: string): string | undefined {
-  const stamp = stampOf(file)
+  const diskState = diskStateOf(file)
   if (!logOf(file).isDamaged) return undefined
   // While another process writes, parts that were read may be of different ages.
-  if (!logOf(file).isDamaged || stampOf(file) !== stamp) return undefined
+  if (!logOf(file).isDamaged || diskStateOf(file) !== diskState) return undefined
   return 'its log holds commits that SQLite would not see'
 }
 
@@ -294,11 +294,11 @@ export class Salvage {
    */
   salvage(file: string, reason: string, context: SalvageContext): Salvaged {
     const at = nameFor(file, context.nowMs)
-    const stamp = stampOf(file)
+    const diskState = diskStateOf(file)
     let remade = remake(file, file, this.#tables, context)
     const aside = callWhole(file, at)
     moveAside(file, aside)
-    if (stampOf(aside) !== stamp) {
+    if (diskStateOf(aside) !== diskState) {
       // A command that had the outbox open has written while it was read.
       remade = remake(aside, file, this.#tables, context)
       callWhole(file, at)

@@ -83,7 +83,7 @@ async function startMember(name: string, address: string, folder: string, stack:
   const outbox = await openPostgresOutbox(addressOf(address), clock)
   stack.defer(() => outbox.close())
   await sharedTime.ask(() => outbox.shared.store.nowMs())
-  clock.meet({ service: true, chains: false })
+  clock.setWitnesses({ service: true, chains: false })
   const context = { config, time: clock, clock, log: silentLog, redactor: new Redactor() }
   const destinations = destinationsOf(
     config,

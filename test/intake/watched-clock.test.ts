@@ -19,7 +19,7 @@ function stage(aheadMs = 0, time = new VirtualTime(startMs)) {
   const machine = new WrongTime(time)
   machine.aheadMs = aheadMs
   const clock = new WatchedClock(machine)
-  clock.meet({ service: true, chains: true })
+  clock.setWitnesses({ service: true, chains: true })
   return { time, machine, clock }
 }
 

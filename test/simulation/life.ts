@@ -110,7 +110,7 @@ export class Life {
     this.outbox = this.#watched(new SqliteOutbox(world.disk.file), watch)
     this.#store = this.#asFarAs(this.outbox, time, new Fortune(script.seed + 1_000 * number + 9))
     const storedMs = readAtOnce(this.outbox, newestCollected)
-    time.meet({ service: true, chains: world.chain !== undefined, ...(storedMs !== undefined && { storedMs }) })
+    time.setWitnesses({ service: true, chains: world.chain !== undefined, ...(storedMs !== undefined && { storedMs }) })
     const isDoubted = () => time.verdict.kind === 'doubted'
     const lazy = (fromMs: number, activity: () => number) =>
       new LazyTime(time, clock, world.idleness(activity, isDoubted), fromMs)

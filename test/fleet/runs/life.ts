@@ -117,7 +117,7 @@ export class FleetLife implements Owner {
     stack.defer(() => outbox.close())
     await sharedTime.ask(() => outbox.shared.store.nowMs())
     const storedMs = await outbox.intake.newestCollected()
-    clock.meet({ service: true, chains: false, ...(storedMs !== undefined && { storedMs }) })
+    clock.setWitnesses({ service: true, chains: false, ...(storedMs !== undefined && { storedMs }) })
     const data =
       config.data.kind === 'postgres' ? { ...config.data, keptIn: join(world.folder, this.daemon) } : config.data
     const named = { ...config, data, fleet: { ...config.fleet, name: this.daemon } }

@@ -100,7 +100,7 @@ export class Machine {
     this.watched = clock
     const stored = atOnce(outbox, newestCollected)
     const isChain = this.#parts.witness === 'chain'
-    clock.meet({ service: true, chains: isChain, ...(stored !== undefined && { storedMs: stored }) })
+    clock.setWitnesses({ service: true, chains: isChain, ...(stored !== undefined && { storedMs: stored }) })
     const log = linesOf(lines)
     const collectors: CollectorConfig[] = [{ ...collectorConfig }]
     const runner = new ScriptedRunner({
