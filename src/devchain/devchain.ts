@@ -110,7 +110,7 @@ export class Devchain {
     const last = Number(timestamp)
     const clockSeconds = Math.floor(nowMs / 1000)
     // A block of a user, by evm_increaseTime and evm_mine: an earlier one would be refused.
-    if (last > miner.lastSeconds) this.#aheadSeconds = Math.max(0, last + 1 - clockSeconds)
+    if (last > miner.lastSeconds) this.#aheadSeconds = Math.max(0, last - clockSeconds)
     miner.lastSeconds = last
     const secondsNow = clockSeconds + this.#aheadSeconds
     if (secondsNow <= last) return

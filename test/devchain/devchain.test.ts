@@ -110,7 +110,24 @@ it('life goes on after a user has moved its time, as far ahead of the clock', as
     await client.mine({ blocks: 1 })
     for (const minute of [1, 2]) await chain.pulse(nowMs + minute * 60_000)
     const { timestamp } = await client.getBlock()
-    expect(timestamp).toBe(BigInt(nowSeconds + 86_400 + 61))
+    expect(timestamp).toBe(BigInt(nowSeconds + 86_400 + 60))
+  } finally {
+    await chain.stop()
+  }
+})
+
+it('a block that a user mines at the time of the clock moves nothing', async () => {
+  const chain = await Devchain.build({ nowMs, hours: 1 })
+  try {
+    const client = createTestClient({ mode: 'anvil', transport: http(chain.url) }).extend(publicActions)
+    for (const minute of [1, 2, 3]) {
+      await client.setNextBlockTimestamp({ timestamp: BigInt(nowSeconds + minute * 60) })
+      await client.mine({ blocks: 1 })
+      await chain.pulse(nowMs + minute * 60_000)
+    }
+    await chain.pulse(nowMs + 240_000)
+    const { timestamp } = await client.getBlock()
+    expect(timestamp).toBe(BigInt(nowSeconds + 240))
   } finally {
     await chain.stop()
   }
