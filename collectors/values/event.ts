@@ -223,10 +223,10 @@ interface Condition {
 function conditionOf(type: AbiParameter, condition: unknown, path: readonly string[]): Condition {
   const isWhole = 'components' in type || /\]$/.test(type.type)
   const typedValue = (each: unknown, ...more: readonly (string | number)[]) => argument(type, each, [...path, ...more])
-  const valuesOf = (condition: unknown, ...labels: readonly string[]) => {
-    if (isWhole || !Array.isArray(condition)) return [typedValue(condition, ...labels)]
-    if (condition.length === 0) throw new OptionEntryMistake([...path, ...labels], 'must hold a value')
-    return condition.map((each, place) => typedValue(each, ...labels, place))
+  const valuesOf = (entry: unknown, ...keys: readonly string[]) => {
+    if (isWhole || !Array.isArray(entry)) return [typedValue(entry, ...keys)]
+    if (entry.length === 0) throw new OptionEntryMistake([...path, ...keys], 'must hold a value')
+    return entry.map((each, place) => typedValue(each, ...keys, place))
   }
   if (isWhole || typeof condition !== 'object' || condition === null || Array.isArray(condition)) {
     const values = valuesOf(condition)
@@ -294,11 +294,11 @@ export function argumentKey({ inputs }: AbiEvent, name: string): string | number
 
 /** An argument of a log as a text that is equal for equal arguments. */
 function plain(value: unknown): string {
-  return JSON.stringify(value, (_, part: unknown) => {
+  return JSON.stringify(value, (_, item: unknown) => {
     // viem decodes small integers as numbers.
-    if (typeof part === 'bigint' || typeof part === 'number') return String(part)
+    if (typeof item === 'bigint' || typeof item === 'number') return String(item)
     // viem spells an address with capitals, for its checksum.
-    return typeof part === 'string' && /^0x[0-9a-f]{40}$/i.test(part) ? part.toLowerCase() : part
+    return typeof item === 'string' && /^0x[0-9a-f]{40}$/i.test(item) ? item.toLowerCase() : item
   })
 }
 

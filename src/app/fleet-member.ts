@@ -155,12 +155,12 @@ class FleetParts {
     await this.#agreement.begin()
     const now = () => ({ ...seen(), fleetTroubles: this.#troubles })
     if (config.heartbeat || config.notify.length > 0) this.#report(now)
-    const workedLanes = () => this.#worked
-    const withDue = async () => (await lanes.work(workedLanes(), time)).due
-    const hours = this.#keep(new LaneClaims({ engine, lanes: workedLanes, withDue, fleet: leases, time, failed }))
+    const lanesNow = () => this.#worked
+    const withDue = async () => (await lanes.work(lanesNow(), time)).due
+    const hours = this.#keep(new LaneClaims({ engine, lanes: lanesNow, withDue, fleet: leases, time, failed }))
     const { store, backfills, intake } = this.#shared
     this.#repeat(reconcileMs, async () => {
-      if (!leases.isOutdated) await reconcile({ store, backfills }, engine, lanes, workedLanes(), time)
+      if (!leases.isOutdated) await reconcile({ store, backfills }, engine, lanes, lanesNow(), time)
     })
     this.#backfill()
     this.#repeat(askClockMs, () => this.#sharedTime.ask(() => store.nowMs()))
@@ -180,14 +180,14 @@ class FleetParts {
     const local = new LocalHours({
       ...{ intake, store, health: outbox.health, log },
       outcomes: new LocalOutcomes(keptIn),
-      works: collector => workedLanes().includes(lanes.of(collector) ?? ''),
+      works: collector => lanesNow().includes(lanes.of(collector) ?? ''),
     })
     const counts = (...asked: Parameters<FleetAgreement['counts']>) => this.#agreement.counts(...asked)
     const kept = { intake, store, engine, claims: hours, lanes, counts, local, time }
     const requireHeld = (transaction: SharedTransaction) => leases.requireHeld(transaction)
     const ownIntake = new FleetIntakeStore({ ...kept, checksFinality, requireHeld, failed })
     leases.start()
-    log.info({ name: this.#name, lanes: workedLanes() }, 'this daemon is one of a fleet')
+    log.info({ name: this.#name, lanes: lanesNow() }, 'this daemon is one of a fleet')
     return { own: { intake: ownIntake, health: outbox.health }, now }
   }
 
@@ -291,7 +291,7 @@ class FleetParts {
     const { config, time, log } = context
     const { name } = destination
     const requireHeld = (transaction: SharedTransaction) => this.#leases.requireHeld(transaction)
-    const ownPacer = {
+    const ownDeps = {
       client: clientWhileHeld(connection.client, () => lease, time),
       outbox: this.#shared.delivery.withStep(requireHeld),
       onPushed: (batch: Batch) => (lease.isHeld ? undefined : pushBack.add([...batch])),
@@ -317,7 +317,7 @@ class FleetParts {
       const paced = { store: this.#shared.store, service: this.#service, lease, requireHeld, destination: key }
       const pacer = new FleetPacer({ ...paced, perSecond, time })
       const protocols = destination.protocols.filter(({ id }) => names.includes(deliverRole(id)))
-      const loop = new DeliveryLoop([make({ name, readKey, protocols }, pacer, ownPacer)], time, log, outbox.health)
+      const loop = new DeliveryLoop([make({ name, readKey, protocols }, pacer, ownDeps)], time, log, outbox.health)
       const facts = { destination: name, protocols: protocols.map(({ id }) => id) }
       log.info(facts, 'this daemon delivers now')
       return async () => {

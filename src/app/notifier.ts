@@ -21,13 +21,13 @@ export async function startNotifier(
     outbox,
     async look() {
       const observation = now()
-      const window = latenessWanted(observation)
+      const latenessQuery = latenessWanted(observation)
       const [lateness, unresolved, fleet] = await Promise.all([
-        outbox.status.lateness(window),
+        outbox.status.lateness(latenessQuery),
         outbox.status.unresolved(),
         readFleet(observation),
       ])
-      return troublesOf({ ...observation, hour: window.hour, lateness, unresolved, fleet })
+      return troublesOf({ ...observation, hour: latenessQuery.hour, lateness, unresolved, fleet })
     },
     time,
     log,

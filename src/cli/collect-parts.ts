@@ -44,8 +44,8 @@ export async function collectParts(
   onceAborted(request.stopping, () => void pipeline.reader.stop())
   const pasts = outbox?.intake ?? noPasts
   const store = async ({ parts, stored }: CollectedReport) => {
-    const unstored = parts.map(part => withoutSettled(part, stored))
-    if (outbox && request.isStored) await storeParts(pipeline, outbox, unstored, hourAt(context.time.nowMs()))
+    const partsToStore = parts.map(part => withoutSettled(part, stored))
+    if (outbox && request.isStored) await storeParts(pipeline, outbox, partsToStore, hourAt(context.time.nowMs()))
   }
   // One that is slow to load keeps no other; derived ones need each other.
   const alone = collectors.filter(one => !isDerived(one)).map(one => readParts(pipeline, [one], pasts, request))
@@ -88,14 +88,14 @@ async function reportOf(
 async function readParts(
   pipeline: HourPipeline,
   collectors: readonly CollectorConfig[],
-  values: PastStore,
+  pasts: PastStore,
   { hour, units }: AskedHour,
 ): Promise<CollectedPart[]> {
   const hours = collectors.map(async collector => {
     const described = pipeline.reader.describe(collector).then(result => usable(collector, result))
     return { collector, hour, attempts: 0, description: await descriptionOr(described) }
   })
-  const readings = await pipeline.read(await Promise.all(hours), values)
+  const readings = await pipeline.read(await Promise.all(hours), pasts)
   return readings.map(reading => {
     const { collector, collected, description } = reading
     const values = collected.accepted.map(one =>

@@ -156,17 +156,17 @@ export function selectCollectors(config: Config, only: readonly string[] | undef
   return collectors.filter(collector => namesOf(collector).some(name => only.includes(name)))
 }
 
-/** @throws Fault `usage` for names that are not among the known ones */
+/** @throws Fault `usage` for names that are not valid */
 function demandNames(
   names: readonly string[],
-  knownNames: readonly string[],
+  validNames: readonly string[],
   kind: string,
   ids: readonly string[],
 ): void {
-  const unknown = names.filter(name => !knownNames.includes(name))
+  const unknown = names.filter(name => !validNames.includes(name))
   if (unknown.length === 0) return
   throw new Fault('usage', `no ${kind} is called ${unknown.map(name => `"${name}"`).join(', ')}`, {
-    fix: didYouMean(unknown[0] ?? '', knownNames, `there are: ${ids.join(', ')}`),
+    fix: didYouMean(unknown[0] ?? '', validNames, `there are: ${ids.join(', ')}`),
   })
 }
 

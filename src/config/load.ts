@@ -119,7 +119,7 @@ type ParsedCollector = ParsedProtocol['collectors'][number]
 /**
  * Builds the configuration from files without mistakes: absolute paths, places, collector ids. Deep-frozen.
  *
- * @param rest the files of `includes`, in their order
+ * @param included the files of `includes`, in their order
  */
 function buildConfig(
   main: ParsedDocument<ParsedFile>,

@@ -121,11 +121,11 @@ export class CollectorLanes {
    * Reads which lanes have something to do, at every third look, and after hours were planned here: a fleet with nothing to do
    * asks the engine for nothing.
    */
-  async work(workedLanes: readonly Lane[], time: Pick<Time, 'nowMs' | 'steadyMs'>): Promise<LaneWork> {
+  async work(lanes: readonly Lane[], time: Pick<Time, 'nowMs' | 'steadyMs'>): Promise<LaneWork> {
     const atMs = time.steadyMs()
     const known = this.#work
     if (known && atMs - known.atMs < workKnownMs) return known.found
-    const found = this.scope(time).then(scope => this.#store.laneWork(workedLanes, scope, time.nowMs()))
+    const found = this.scope(time).then(scope => this.#store.laneWork(lanes, scope, time.nowMs()))
     this.#work = { atMs, found }
     return found
   }

@@ -108,13 +108,13 @@ export function withCollected(store: PastStore, newValues: readonly Accepted[]):
 /** Ranges of each metric without those that others hold. */
 function joined(ranges: readonly InputRange[]): InputRange[] {
   return [...Map.groupBy(ranges, ({ id }) => id).values()].flatMap(own => {
-    const ranges: InputRange[] = []
+    const joinedRanges: InputRange[] = []
     for (const range of own.toSorted((a, b) => a.from - b.from)) {
-      const last = ranges.at(-1)
-      if (!last || range.from > last.to) ranges.push(range)
-      else if (range.to > last.to) ranges[ranges.length - 1] = { ...last, to: range.to }
+      const last = joinedRanges.at(-1)
+      if (!last || range.from > last.to) joinedRanges.push(range)
+      else if (range.to > last.to) joinedRanges[joinedRanges.length - 1] = { ...last, to: range.to }
     }
-    return ranges
+    return joinedRanges
   })
 }
 

@@ -130,14 +130,14 @@ async function collectAndDeliver(
   await printResult({ json: () => summaryJson(summary), text: () => printSummary(summary) }, options)
   noteEarly(end)
   noteLeft(end, options)
-  const [dead, heldMore] = [after.dead - before.dead, after.held - before.held]
-  if (after.due + dead + heldMore > 0) {
+  const [dead, heldCount] = [after.dead - before.dead, after.held - before.held]
+  if (after.due + dead + heldCount > 0) {
     const next = delivery.by === 'daemon' ? 'the running daemon delivers them' : 'tidegauge flush'
     const advice = after.due > 0 ? ` (${next})` : ''
-    note(`${counted(after.due, 'metric')} due${advice}${waitingText({ dead, held: heldMore })}`)
+    note(`${counted(after.due, 'metric')} due${advice}${waitingText({ dead, held: heldCount })}`)
   }
   const failed = end.collectors.reduce((sum, counts) => sum + counts.failed, 0)
-  return failed + end.left + after.due + dead + heldMore === 0
+  return failed + end.left + after.due + dead + heldCount === 0
 }
 
 /** Reads inputs of derived values first, and then computes those, the oldest first. */

@@ -166,9 +166,9 @@ async function collectAndDeliver(run: CatchUpRun, signals: Signals, options: Cat
 }
 
 /** Results by hour. @param hoursRead hours that come first, also without a result */
-function hourEnds(ends: readonly CollectorEnd[], taken: Iterable<Hour> = []): HourEnd[] {
+function hourEnds(ends: readonly CollectorEnd[], hoursRead: Iterable<Hour> = []): HourEnd[] {
   const byHour = Map.groupBy(ends, ({ hour }) => hour)
-  return [...new Set([...taken, ...byHour.keys()])].map(hour => {
+  return [...new Set([...hoursRead, ...byHour.keys()])].map(hour => {
     const ofHour = byHour.get(hour) ?? []
     return {
       hour,

@@ -117,24 +117,24 @@ function replacedBy(file: string, collectors: readonly CollectorConfig[], isName
 async function diffOf(
   context: AppContext,
   outbox: Outbox,
-  changedCollector: CollectorConfig,
+  collector: CollectorConfig,
   count: number,
 ): Promise<CollectorDiff> {
   await using stack = new AsyncDisposableStack()
   const reader = openLoggedReader(context, stack)
-  const nothing = { collector: changedCollector.id, hours: [], equal: 0, changes: [] }
-  const description = await describeReadable(reader, changedCollector)
+  const nothing = { collector: collector.id, hours: [], equal: 0, changes: [] }
+  const description = await describeReadable(reader, collector)
   if (description.kind === 'unread') return { ...nothing, cannotRun: description.unread.reason }
   if (description.kind === 'left-out') {
     return { ...nothing, cannotRun: 'it only reads “now”: past hours cannot be compared' }
   }
-  const delivered = await outbox.operators.deliveredHours([changedCollector.id])
+  const delivered = await outbox.operators.deliveredHours([collector.id])
   const hours = delivered.slice(-count).map(({ hour }) => hour)
   const comparisons = await fewAtATime(hours, hour =>
     hourAgain(reader, outbox, { ...description, hour }, 'the changed collector does not return it'),
   )
   const equal = comparisons.reduce((sum, one) => sum + one.equal, 0)
-  return { collector: changedCollector.id, hours, equal, changes: comparisons.flatMap(({ changes }) => changes) }
+  return { collector: collector.id, hours, equal, changes: comparisons.flatMap(({ changes }) => changes) }
 }
 
 function printDiff({ collector, hours, equal, changes, cannotRun }: CollectorDiff): void {

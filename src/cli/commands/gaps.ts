@@ -125,11 +125,11 @@ async function printFound(found: ListedHours, { context }: OutboxCall<HourRangeO
   printRanges(waiting, [], () => [])
   const configured = new Set(context.config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
   const collectorIds = [...new Set(waiting.map(({ collector }) => collector))]
-  const strangers = collectorIds.filter(id => !configured.has(id))
+  const removedIds = collectorIds.filter(id => !configured.has(id))
   print('')
-  if (strangers.length > 0)
-    print(`not in this configuration, and tried again only with one that has it: ${strangers.join(', ')}`)
-  if (strangers.length < collectorIds.length) await printWho(strangers, context)
+  if (removedIds.length > 0)
+    print(`not in this configuration, and tried again only with one that has it: ${removedIds.join(', ')}`)
+  if (removedIds.length < collectorIds.length) await printWho(removedIds, context)
 }
 
 /** Prints who collects, or how. @param removedIds collectors whose hours are not tried */

@@ -29,13 +29,13 @@ const endShape = z.object({
 export function partRecord({ end, calls }: PartEnd): { readonly left: number } {
   const record = ({ fault, ...rest }: Reason) => ({ ...rest, fault: faultRecord(fault) })
   const { collectors, failures, early, left, stopped } = end
-  const joinedCounts = {
+  const plainEnd = {
     ...{ collectors, left, calls },
     failures: failures.map(record),
     early: early.map(record),
     ...(stopped && { stopped: faultRecord(stopped.fault) }),
   }
-  return joinedCounts
+  return plainEnd
 }
 
 /** @throws ZodError for data of another version of the program */

@@ -81,10 +81,10 @@ export type Migrator = 'daemon' | 'command'
 export async function prepareTables(database: PostgresDatabase, migrator: Migrator): Promise<'current' | 'older'> {
   await requireServer(database)
   for (;;) {
-    const version = await foundTables(database)
-    if (version === tablesVersion) return 'current'
-    if (version !== undefined) {
-      await requireMigratable(database, version, migrator)
+    const foundVersion = await foundTables(database)
+    if (foundVersion === tablesVersion) return 'current'
+    if (foundVersion !== undefined) {
+      await requireMigratable(database, foundVersion, migrator)
       return 'older'
     }
     try {

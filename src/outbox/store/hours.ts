@@ -55,10 +55,10 @@ function withFault<T extends object>(row: T, fault: string | null): T & { readon
 }
 
 function* collectionRows(condition: Statement): StoreWork<CollectionRow[]> {
-  const rows = yield* query<RawHour>(sql`
+  const records = yield* query<RawHour>(sql`
     SELECT collector.name AS collector, collection.hour, collection.state, collection.attempts, collection.fault
     FROM tidegauge.collection JOIN tidegauge.collector ON collector.id = collection.collector WHERE ${condition}`)
-  return rows.map(collectionRow)
+  return records.map(collectionRow)
 }
 
 /** Rows of a range of hours, both ends included, by hour and collector. */

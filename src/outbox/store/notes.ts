@@ -63,10 +63,10 @@ export function* destinationState(name: string): StoreWork<DestinationState> {
 
 /** The states of the destinations whose deliveries wait. */
 export function* waitingDestinations(): StoreWork<readonly DestinationState[]> {
-  const rows = yield* query<DestinationRow>(
+  const records = yield* query<DestinationRow>(
     sql`SELECT * FROM tidegauge.destination WHERE waiting IS NOT NULL ORDER BY name`,
   )
-  return rows.map(destinationOf)
+  return records.map(destinationOf)
 }
 
 /** Stores the state of a destination, and adds a flush that left metrics over to those before it. */
@@ -171,10 +171,10 @@ export function* recordWarnings(remarks: readonly Remark[], nowMs: number): Stor
 export function* acknowledgeWarnings({ ids, kind }: WarningSelection): StoreWork<number> {
   const isOf = ids ? sql`AND metric ${isIn('text', ids)}` : text('')
   const isKind = kind === undefined ? text('') : sql`AND kind = ${kind}`
-  const rows = yield* query(
+  const records = yield* query(
     sql`UPDATE tidegauge.warning SET acknowledged = 1 WHERE acknowledged = 0 ${isOf} ${isKind} RETURNING kind`,
   )
-  return rows.length
+  return records.length
 }
 
 /** All warnings, last seen first. */

@@ -51,10 +51,10 @@ export function* dueMetrics(wanted: DueWanted, limit: number): StoreWork<Metric[
 
 /** Numbers of those protocols that have metrics, in the order asked. */
 function* protocolNumbers(ids: readonly string[]): StoreWork<number[]> {
-  const rows = yield* query<{ id: number; name: string }>(
+  const records = yield* query<{ id: number; name: string }>(
     sql`SELECT id, name FROM tidegauge.protocol WHERE name ${isIn('text', ids)}`,
   )
-  const byName = new Map(rows.map(({ id, name }) => [name, id]))
+  const byName = new Map(records.map(({ id, name }) => [name, id]))
   return ids.flatMap(id => byName.get(id) ?? [])
 }
 

@@ -215,11 +215,11 @@ export function joined(all: readonly string[]): string {
 }
 
 /** The words of several troubles as one. */
-export function joinedWords(troubleWords: readonly TroubleWords[]): TroubleWords {
+export function joinedWords(troubles: readonly TroubleWords[]): TroubleWords {
   return {
-    what: joined(troubleWords.map(({ what }) => what)),
-    why: joined(troubleWords.map(({ why }) => why)),
-    do: joined(troubleWords.map(words => words.do)),
+    what: joined(troubles.map(({ what }) => what)),
+    why: joined(troubles.map(({ why }) => why)),
+    do: joined(troubles.map(words => words.do)),
   }
 }
 
