@@ -66,7 +66,7 @@ export interface StatusDeps {
  * `/status.json`, read-only.
  *
  * `/livez` answers 200 while the process answers at all; `/readyz` 200 or 503 with `{ ready, reasons, causes?, warnings? }`. Where a
- * snapshot fails or takes longer than five seconds, and readiness says why, the others answer as without an outbox; else 500.
+ * snapshot fails or takes longer than five seconds, the others answer as without an outbox if it cannot be read; else 500.
  *
  * @throws Fault `address-unusable` when it cannot listen there; it names another daemon that does
  */
@@ -79,8 +79,9 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
   const exposition = together(() => inTime(deps.time, deps.exposition))
   // The error may hold what no page should show, so it is not sent.
   server.setErrorHandler(async (_, request, reply) => {
-    const { ok, reasons } = await ready()
-    if (ok) return reply.code(500).send({ error: 'the status could not be read' })
+    const { ok, reasons, causes } = await ready()
+    // With causes, readiness was read from the outbox: what has failed here is something else.
+    if (ok || causes) return reply.code(500).send({ error: 'the status could not be read' })
     const { status, type, body } = notReadyReply(deps, { reasons }, request.raw)
     return reply.code(status).type(`${type}; charset=utf-8`).send(body)
   })

@@ -43,6 +43,8 @@ async function ask(url: string, options: { method?: string; host?: string; heade
   return { status: response.statusCode, headers: response.headers, body: await text(response) }
 }
 
+const lateReady = { ok: false, reasons: ['An hour is late.'], causes: ['not-collected'] } as const
+
 describe('the status server', () => {
   it('is live, whatever the snapshot', async () => {
     const url = await start({ snapshot: () => Promise.reject(new Error('disk')) })
@@ -62,6 +64,7 @@ describe('the status server', () => {
   it.each([
     ['why', undefined, 503, 'The status could not be read: the outbox did not answer.'],
     ['no reason', async () => emptySnapshot.ready, 500, 'the status could not be read'],
+    ['another reason', async () => lateReady, 500, 'the status could not be read'],
   ])('does not show what was inside when the snapshot fails, and readiness says %s', async (_, ready, code, words) => {
     const fails = () => Promise.reject(new Error('https://rpc.example.com/key-123'))
     const url = await start({ snapshot: fails, exposition: fails, history: fails, ...(ready && { ready }) })
