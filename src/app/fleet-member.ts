@@ -202,7 +202,7 @@ class FleetParts {
   }
 
   /** Work that is done again and again, whether or not it succeeds. */
-  #repeat(restMs: number, work: () => Promise<void>): Loop {
+  #repeat(restMs: number, work: (stop: AbortSignal) => Promise<void>): Loop {
     return this.#keep(repeated(work, restMs, this.#daemon.context.time, this.#trouble.failed))
   }
 
@@ -327,7 +327,7 @@ class FleetParts {
     }
     const givingBack = async () => {
       log.warn({ destination: name }, 'this daemon does not reach the service: another one is let try')
-      void askKey().catch(this.#trouble.failed)
+      void askKey('first').catch(this.#trouble.failed)
       // It does not wait as long as this one would have.
       await outbox.operators.requestFlush()
     }
@@ -336,24 +336,24 @@ class FleetParts {
     const lease: Lease = this.#leases.want({ names, work: { begin, givingBack }, mayHold, unable })
     this.#delivering.push(lease)
     const askKey = this.#askingKey(lease, destination, unable)
-    this.#repeat(askKeyMs, async () => {
-      if (lease.failing !== undefined && lease.names.length === 0) await askKey()
+    this.#repeat(askKeyMs, async stop => {
+      if (lease.failing !== undefined && lease.names.length === 0) await askKey('again', stop)
     })
   }
 
   /** Asks whether a daemon that failed would get through now. That a key is known says nothing where it was known all the time. */
-  #askingKey(lease: Lease, { readKey }: Destination, unable: () => string | undefined): () => Promise<void> {
+  #askingKey(lease: Lease, { readKey }: Destination, unable: () => string | undefined) {
     const { context, connection } = this.#daemon
     let wasRefused = false
-    return async () => {
+    return async (turn: 'first' | 'again', stop?: AbortSignal): Promise<void> => {
       let reason = unable()
       if (reason === undefined) {
         const key = readKey()
         context.redactor.add([key])
-        reason = ownFailure(await connection.client.validateKey(key))
+        reason = ownFailure(await connection.client.validateKey(key, stop))
       }
       if (reason !== undefined) lease.noteFailure(reason)
-      else if (wasRefused) lease.noteSuccess()
+      else if (wasRefused && turn === 'again') lease.noteSuccess()
       wasRefused = reason !== undefined
     }
   }

@@ -36,16 +36,17 @@ export class Loop {
 /**
  * Starts work that is done again and again, with a rest after each time.
  *
+ * @param work its signal is aborted when the loop is stopped
  * @param onFailure called with its errors
  */
 export function repeated(
-  work: () => Promise<void>,
+  work: (stop: AbortSignal) => Promise<void>,
   restMs: number,
   time: Pick<Time, 'sleep'>,
   onFailure: (error: unknown) => void,
 ): Loop {
   const loop = new Loop(async signal => {
-    await work().catch(onFailure)
+    await work(signal).catch(onFailure)
     await time.sleep(restMs, signal).catch(() => {})
   })
   loop.start()
