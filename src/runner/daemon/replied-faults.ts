@@ -8,13 +8,17 @@ const ofReplies = /^(chain|price|list)-/
 /** Codes that a process gives for what a chain has answered. */
 const ofAnswers: ReadonlySet<FaultCode> = new Set(['chain-call-reverted', 'chain-call-undecodable'])
 
+/** Instructions of replies that are remembered of a run. */
+const fixesMax = 1_000
+
 /**
  * Faults that the daemon has replied to a run with. Code of one's own may end it with any fault: a code that was not
  * replied is the collector's own failure, and an instruction that was not is shown as its words.
  */
 export class RepliedFaults {
   readonly #isForeign: boolean
-  readonly #faults: FaultRecord[] = []
+  readonly #codes = new Set<FaultCode>()
+  readonly #fixes = new Set<string>()
   #asksChain = false
 
   /** A description is not a run: its faults are about how a collector is found and loaded. */
@@ -22,8 +26,10 @@ export class RepliedFaults {
     this.#isForeign = 'hour' in task && originOf(task.collector).kind !== 'shipped'
   }
 
-  add(fault: FaultRecord): void {
-    this.#faults.push(fault)
+  /** A run may ask for long: of many different instructions the first are kept. */
+  add({ code, fix }: FaultRecord): void {
+    this.#codes.add(code)
+    if (fix !== undefined && this.#fixes.size < fixesMax) this.#fixes.add(fix)
   }
 
   /** Notes that the run has asked a chain. */
@@ -46,9 +52,8 @@ export class RepliedFaults {
       // The names of the chains are known in a process.
       code === 'chain-unknown' ||
       (ofAnswers.has(code) && this.#asksChain) ||
-      this.#faults.some(fault => fault.code === code)
-    const isReplied = this.#faults.some(fault => fault.fix === fix)
-    const words = fix === undefined || isReplied ? fix : `its process says: ${fix}`
+      this.#codes.has(code)
+    const words = fix === undefined || this.#fixes.has(fix) ? fix : `its process says: ${fix}`
     return { code: isKnown ? code : 'collector-threw', message, facts, ...(words !== undefined && { fix: words }) }
   }
 }
