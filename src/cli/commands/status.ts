@@ -55,11 +55,12 @@ export function statusCommand(): Command {
         return statusJson(await observe({ ...observed, isForceUnknown: trouble !== undefined }))
       })
       // The present folder says nothing of a daemon that has no outbox.
-      const reasons = daemonSeen.kind === 'silent' ? present.ready.reasons : []
+      const isJudged = trouble === undefined || daemonSeen.kind === 'silent'
+      const reasons = isJudged ? present.ready.reasons : []
       const status =
         trouble === undefined ? present : { ...present, ready: { ok: false, reasons: [trouble, ...reasons] } }
       if (json) printJson(status)
-      else printStatus(status, daemon)
+      else printStatus(status, daemon, isJudged)
       if (!status.ready.ok) endIncomplete()
     })
 }
@@ -140,15 +141,16 @@ const mark: Record<CellState, string> = {
 /** Warnings shown; further ones are counted. */
 const warningsShown = 10
 
-function printStatus(status: StatusJson, daemon: string | undefined): void {
+/** @param isJudged whether its reasons are those of its hours and deliveries */
+function printStatus(status: StatusJson, daemon: string | undefined, isJudged = true): void {
   const { ready, hours, protocols, fleet } = status
   print(headline(ready.ok, daemon))
   for (const reason of ready.reasons) print(`  ${reason}`)
   for (const warning of ready.warnings ?? []) print(`  warning: ${warning}`)
   const reader = { nowMs: Date.parse(status.now), isUnattended: daemon === undefined }
-  for (const sentence of failingSentences(status, reader)) print(`  ${sentence}`)
+  for (const sentence of failingSentences(status, reader, isJudged)) print(`  ${sentence}`)
   print('')
-  printDelivery(status, daemon)
+  printDelivery(status, daemon, isJudged)
   if (fleet) printFleet(fleet)
   print('')
   printGrid(hours)
@@ -163,7 +165,7 @@ function printStatus(status: StatusJson, daemon: string | undefined): void {
 }
 
 /** Collectors whose newest hour has failed so far, where no reason above says why: that has the oldest overdue hour. */
-function failingSentences({ hours }: StatusJson, reader: Reader): string[] {
+function failingSentences({ hours }: StatusJson, reader: Reader, isJudged: boolean): string[] {
   return hours.rows.flatMap(({ collector, cells }) => {
     const failing = cells.flatMap(({ state, fault }, place) => {
       return state === 'due' && fault ? [{ fault, hour: hours.hours[place] ?? '' }] : []
@@ -171,17 +173,17 @@ function failingSentences({ hours }: StatusJson, reader: Reader): string[] {
     const [oldest, newest] = [failing.at(0), failing.at(-1)]
     if (!oldest || !newest) return []
     const isOverdue = Date.parse(oldest.hour) <= reader.nowMs - overdueMs
-    if (isOverdue && oldest.fault.message === newest.fault.message) return []
+    if (isJudged && isOverdue && oldest.fault.message === newest.fault.message) return []
     return [failingSentence(collector, newest.hour, newest.fault, reader)]
   })
 }
 
-function printDelivery({ service, balance, backlog }: StatusJson, daemon: string | undefined): void {
+function printDelivery({ service, balance, backlog }: StatusJson, daemon: string | undefined, isJudged: boolean): void {
   const { lastPush, nextAttempt, gates } = service
   const removed = backlog.byProtocol.filter(({ isRemoved }) => isRemoved)
   const stranded = strandedSentence([], new Map(removed.map(counts => [counts.protocolId, counts])))
   // Each sentence once: where metrics are late, a reason above says why they wait, and when the next attempt is.
-  const waiting = backlog.late ? stranded : service.waiting
+  const waiting = isJudged && backlog.late ? stranded : service.waiting
   const last = lastPush ? `, last push ${lastPush.at}: ${pushText(lastPush)}` : ''
   print(`daemon  ${daemon ?? 'none runs on this outbox (tidegauge run)'}`)
   print(`service ${service.host}${last}`)

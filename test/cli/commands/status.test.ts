@@ -1,11 +1,17 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { systemTime } from '../../../src/edge/time.ts'
+import { Fault } from '../../../src/model/fault.ts'
+import { hourAfter, hourAt } from '../../../src/model/hour.ts'
+import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { statusJson } from '../../../src/status/json.ts'
 import type { Snapshot } from '../../../src/status/snapshot.ts'
 import { command } from '../../support/command.ts'
 import { answering } from '../../support/listening.ts'
+import { metrics } from '../../support/metrics.ts'
 import { richSnapshot } from '../../support/snapshot.ts'
+import { expectEach } from '../../support/stored-hours.ts'
 import { configured, hostYaml } from '../../support/tidegauge.ts'
 
 const pageBytes = 4_096
@@ -55,6 +61,29 @@ it('status says once why deliveries wait, and when they are tried next', async (
   expect(stdout).toMatch(
     /\n {2}waiting: Metrics of protocols that are no longer configured are not delivered: 5 due of old-farm\./,
   )
+})
+
+it('status says why deliveries wait, and hours fail, where it does not know what the daemon says', async () => {
+  const starting = { startsSince: '2026-11-20T13:00:00Z', ready: { ok: false, reasons: ['Tidegauge is starting.'] } }
+  const { port } = new URL(await answering(() => ({ body: starting })))
+  const { folder, config } = configured(
+    hostYaml
+      .replace('embedded', '{ url: "http://127.0.0.1:9", key: { env: METRICS_KEY } }')
+      .replace('127.0.0.1:0', `127.0.0.1:${port}`),
+  )
+  const outbox = new SqliteOutbox(join(folder, 'data', 'outbox.db'))
+  const hour = hourAfter(hourAt(systemTime.nowMs()), -2)
+  const collector = 'this-machine/host'
+  const failed = { fault: new Fault('collector-threw', 'odd'), nextAttemptMs: 0 }
+  const accepted = metrics(1, hour, 'this-machine').map(metric => ({ metric }))
+  await expectEach(outbox, collector, [hour])
+  await outbox.intake.record({ collector, hour, accepted, failed }, 0)
+  const state = { notBeforeMs: 0, probeAtMs: 0, failures: 1, waiting: 'The service answers 503' }
+  await outbox.delivery.saveDestination('service', state)
+  await outbox.close()
+  const { stdout } = await command(['status', '--config', config], { METRICS_KEY: 'k' })
+  expect(stdout).toContain('waiting: The service answers 503')
+  expect(stdout).toMatch(/this-machine\/host.*odd/)
 })
 
 it('status says once why hours of a collector fail, and what fails otherwise', async () => {
