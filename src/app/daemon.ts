@@ -11,7 +11,7 @@ import { exposition, metricFamilies } from '../status/exposition/exposition.ts'
 import { metricHistory } from '../status/history.ts'
 import { observe, presentFingerprint, scrape } from '../status/observe.ts'
 import { readiness } from '../status/readiness.ts'
-import { keptSentences } from '../status/sentences.ts'
+import { keptSentences, refusedSentences } from '../status/sentences.ts'
 import { startStatus } from '../status/server/server.ts'
 import type { Readiness } from '../status/snapshot.ts'
 import { type Observed, type Reloads, Widgets } from '../status/sources.ts'
@@ -143,8 +143,9 @@ async function readyOf(outbox: Outbox, now: () => Observed, time: Time): Promise
     const cause = late.aborted ? Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }) : error
     const fault = outbox.health.explain(cause)
     if (!(fault instanceof Fault)) throw error
-    const { fleetTroubles = [], kept } = now()
-    return { ok: false, reasons: [...[fault.message, ...fleetTroubles].map(asSentence), ...keptSentences(kept)] }
+    const { fleetTroubles = [], kept, configuration } = now()
+    const troubles = [fault.message, ...fleetTroubles].map(asSentence)
+    return { ok: false, reasons: [...refusedSentences(configuration), ...troubles, ...keptSentences(kept)] }
   }
 }
 

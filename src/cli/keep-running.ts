@@ -1,16 +1,19 @@
 import type { AppContext } from '../app/context.ts'
 import { type Breakdown, type Daemon, startDaemon } from '../app/daemon.ts'
-import { isSamePlace, readExistingOutbox } from '../app/open-outbox.ts'
+import { isSamePlace, placeOf, readExistingOutbox } from '../app/open-outbox.ts'
 import { oldNode } from '../config/cautions.ts'
 import { changesOf } from '../config/changes.ts'
 import { ConfigError } from '../config/config.ts'
 import { secretFiles } from '../config/include.ts'
 import { mistakesLine } from '../config/mistakes.ts'
+import type { Time } from '../edge/time.ts'
+import { unlessAborted } from '../edge/unless-aborted.ts'
 import { isSafeNode } from '../edge/version.ts'
 import { isYetToCome } from '../model/backoff.ts'
 import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
 import { roomLookMs } from '../model/limits.ts'
 import type { Breakage } from '../outbox/contract/outbox.ts'
+import { databaseNowMs } from '../outbox/open.ts'
 import { openNotReady } from '../status/server/starting.ts'
 import type { Reloads } from '../status/sources.ts'
 import { checkOptions } from './check-collectors.ts'
@@ -24,6 +27,7 @@ import { filesAsRead, WatchedFiles } from './watch-files.ts'
 const breakageRestMs = 60_000
 
 const refused = 'the new configuration is refused, the old one stays in force'
+const waits = 'the new configuration waits for its database, the old one stays in force'
 
 /** A request to a running daemon. */
 type Change = { readonly kind: 'stop' } | { readonly kind: 'reload'; readonly next: ReadConfig }
@@ -182,39 +186,74 @@ class DaemonKeeper implements Disposable {
 
   /** Resolves to the new configuration after a valid reload, or when the daemon must stop. */
   async #untilChanged({ context, asRead }: ReadConfig): Promise<Change> {
-    const { log, config, time, redactor, clock, place, kept } = context
+    const { log, config, time, redactor } = context
     const watch = (files: readonly string[]) => this.#signals.watch(files)
     const watchedFiles = new WatchedFiles(config, watch, { secrets: secretFiles(config), asRead })
-    const request = () => this.#signals.next(this.#listening.signal)
+    let waiting: ReadConfig | undefined
+    let lastMistakes = ''
     // The first look is at what was saved since it was read.
-    for (let asked: SignalRequest = 'look'; asked !== 'stop'; asked = await request()) {
+    for (let asked: SignalRequest | 'retry' = 'look'; asked !== 'stop'; ) {
       const areSecretsNew = watchedFiles.haveSecretsChanged()
-      if (!watchedFiles.haveChanged() && asked === 'look') {
-        if (areSecretsNew) this.#running?.retry()
-        continue
-      }
+      const isNew = watchedFiles.haveChanged() || asked === 'reload'
+      if (areSecretsNew && !isNew) this.#running?.retry()
+      if (isNew) [waiting, lastMistakes] = [undefined, '']
       try {
-        const next = {
-          ...readContext(config.file, ({ log }) => log.level),
-          ...(clock && { clock }),
-          ...(place && { place }),
-          ...(kept && { kept }),
+        if (isNew || waiting) {
+          waiting ??= await this.#readNext(context, watchedFiles)
+          if (this.#running) await unlessAborted(requireDatabase(waiting.context), this.#signals.stopping)
+          return { kind: 'reload', next: waiting }
         }
-        const asRead = filesAsRead(next.config)
-        watchedFiles.watchAlso(next.config)
-        await checkOptions(next, this.#signals)
-        return { kind: 'reload', next: { context: next, asRead } }
       } catch (error) {
+        if (this.#signals.stopping.aborted) break
         if (error instanceof ConfigError && error.includes.length > 0) {
           watchedFiles.watchAlso({ file: config.file, includes: error.includes, protocols: [] })
         }
+        const isWaiting = error instanceof Fault && isOfOutbox(error)
+        if (!isWaiting) waiting = undefined
         const mistakes = error instanceof ConfigError ? mistakesLine(error.mistakes) : faultLine(error)
-        log.error({ mistakes }, refused)
-        this.#reloads.refused(redactor.redact(mistakes), time.nowMs())
+        if (mistakes !== lastMistakes) {
+          log.error({ mistakes }, isWaiting ? waits : refused)
+          this.#reloads.refused(redactor.redact(mistakes), time.nowMs(), isWaiting)
+        }
+        lastMistakes = mistakes
       }
+      asked = await this.#request(time, waiting && roomLookMs)
     }
     return { kind: 'stop' }
   }
+
+  /** Reads and checks the saved configuration. */
+  async #readNext({ config, clock, place, kept }: AppContext, watchedFiles: WatchedFiles): Promise<ReadConfig> {
+    const next = {
+      ...readContext(config.file, ({ log }) => log.level),
+      ...(clock && { clock }),
+      ...(place && { place }),
+      ...(kept && { kept }),
+    }
+    const asRead = filesAsRead(next.config)
+    watchedFiles.watchAlso(next.config)
+    await checkOptions(next, this.#signals)
+    return { context: next, asRead }
+  }
+
+  /** The next request; `retry` when none came for a time. */
+  async #request(time: Time, retryMs: number | undefined): Promise<SignalRequest | 'retry'> {
+    const { signal } = this.#listening
+    if (retryMs === undefined) return this.#signals.next(signal)
+    const late = time.timeout(retryMs)
+    const request = await this.#signals.next(AbortSignal.any([signal, late]))
+    return request === 'stop' && late.aborted ? 'retry' : request
+  }
+}
+
+/**
+ * Asks whether the database of a configuration can be used, before the daemon that runs is stopped for it.
+ *
+ * @throws Fault of the database
+ */
+async function requireDatabase({ config }: AppContext): Promise<void> {
+  const place = placeOf(config)
+  if (place.kind === 'postgres') await databaseNowMs(place.address)
 }
 
 /**

@@ -41,7 +41,12 @@ export interface ConfigurationState {
   /** When it was taken, at the start or at the last valid reload, in milliseconds since 1970. */
   readonly inForceSinceMs: number
   /** Why the present file cannot be used; absent when it is the one in force. */
-  readonly refused?: { readonly atMs: number; readonly reason: string }
+  readonly refused?: {
+    readonly atMs: number
+    readonly reason: string
+    /** Present when the file is sound and waits for its database. */
+    readonly isWaiting?: true
+  }
 }
 
 /** Hours of collectors in the local folder of a daemon of a fleet. */

@@ -66,9 +66,11 @@ export class Reloads {
 
   /**
    * Records that the changed file cannot be used; the previous configuration stays in force until the file is repaired.
+   *
+   * @param isWaiting whether it is sound, and its database cannot be used
    */
-  refused(reason: string, nowMs: number): void {
-    this.#state = { ...this.#state, refused: { atMs: nowMs, reason } }
+  refused(reason: string, nowMs: number, isWaiting = false): void {
+    this.#state = { ...this.#state, refused: { atMs: nowMs, reason, ...(isWaiting && { isWaiting }) } }
   }
 }
 

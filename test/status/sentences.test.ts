@@ -275,6 +275,18 @@ it.each<[trouble: string, said: () => string, reads: string]>([
     'tidegauge.yaml was changed and has been refused since 2026-11-20T13:00:00Z. The previous configuration stays in force until it is mended: tidegauge.yaml:6:5: "colectors" is not a key here',
   ],
   [
+    'a configuration that waits for its database',
+    () => {
+      const refused = {
+        atMs: anHour,
+        reason: 'the database db.example.com/tides cannot be reached',
+        isWaiting: true as const,
+      }
+      return said({}, { configuration: { digest: 'd1', file: 'tidegauge.yaml', inForceSinceMs: 0, refused } })
+    },
+    'tidegauge.yaml was changed and has waited for its database since 2026-11-20T13:00:00Z. The previous configuration stays in force until that can be used: the database db.example.com/tides cannot be reached',
+  ],
+  [
     'a wrong clock',
     () => {
       const clock = judgeClock({ wallMs: nowMs, evenMs: 0, serviceMs: nowMs - 3 * 3_600_000, witness: 'awaited' })

@@ -194,7 +194,7 @@ function notReady(input: TroubleInput): SeenTrouble[] {
       ? [
           part(
             'configuration',
-            `${file} was changed and is refused; the previous configuration stays in force`,
+            `${file} was changed and ${refused.isWaiting ? 'waits for its database' : 'is refused'}; the previous configuration stays in force`,
             refused.reason,
             'mend the file: it is read again at once',
           ),
