@@ -239,8 +239,10 @@ interface WalkRules {
   readonly root: string
   /** Whether names with a leading dot are left out. */
   readonly hidesDots: boolean
-  /** Where links to packages from elsewhere may stand; absent where the folder is not one of packages. */
+  /** Whether it has packages: it is one, or a folder of them. */
   readonly isPackages: boolean
+  /** Whether packages may be links to elsewhere: in a folder of packages. */
+  readonly hasLinks?: boolean
   /** Further paths that are left out. */
   readonly without?: ReadonlySet<string>
   /** Entries that may still be read. */
@@ -307,7 +309,7 @@ class Walks {
     const root = await real(folder)
     if (this.#packages.has(root) || !(await stat(root).catch(() => undefined))?.isDirectory()) return
     this.#packages.add(root)
-    await this.#add(root, { root, hidesDots: false, isPackages: true, left: packageEntriesMax }, folder)
+    await this.#add(root, { root, hidesDots: false, isPackages: true, hasLinks: true, left: packageEntriesMax }, folder)
   }
 
   /** A package as seen from a folder, and the packages that it depends on; no others that lie next to them. */
@@ -366,8 +368,7 @@ class Walks {
         : { isWhole: status.isDirectory(), hasFolderLink: true, paths: [] }
     }
     // A link in a package leads nowhere: it could name any folder, and with it the packages around that.
-    const isOfFolder = rules.isPackages && basename(rules.root) === 'node_modules'
-    if (isOfFolder && status.isDirectory() && isPackagePlace(path, rules.root)) await this.#addLinked(path, target)
+    if (rules.hasLinks && status.isDirectory() && isPackagePlace(path, rules.root)) await this.#addLinked(path, target)
     return noPart
   }
 

@@ -98,33 +98,37 @@ describe('a collector of a package', () => {
     expect((await testRunner().runner.collect(configured(name, { file }), hour)).readings).toEqual({ Level: 7 })
   })
 
-  it('reads its own folder and those of its dependencies, and nothing else', async () => {
-    const readable = ['read-me.txt', '../one/data.txt']
-    const others = ['../other/data.txt', '../../secret.txt', '../.package-lock.json']
-    const lengths = `[${[...readable, ...others].map(path => `'${path}'`)}].filter(path => {
+  it.each([name, '@org/node_modules'])(
+    'reads its own folder and those of its dependencies, and nothing else: %s',
+    async name => {
+      const up = name.startsWith('@') ? '../' : ''
+      const readable = ['read-me.txt', `${up}../one/data.txt`]
+      const others = ['../other/data.txt', '../../secret.txt', '../.package-lock.json'].map(path => up + path)
+      const lengths = `[${[...readable, ...others].map(path => `'${path}'`)}].filter(path => {
       try { return readFileSync(new URL(path, import.meta.url)).length } catch { return false }
     })`
-    const { folder, file } = installed({
-      [`${name}/package.json`]: manifest({ dependencies: { one: '1' } }),
-      [`${name}/index.js`]: collector('0', "import { readFileSync } from 'node:fs'").replace(
-        'collect: () => (',
-        `collect: ({ log }) => (log.warn(${lengths}.join()), `,
-      ),
-      [`${name}/read-me.txt`]: 'text',
-      'one/package.json': manifest({}, 'one'),
-      'one/data.txt': 'text',
-      'other/package.json': manifest({}, 'other'),
-      'other/data.txt': 'text',
-      '.package-lock.json': '{}',
-    })
-    writeFileSync(join(folder, 'secret.txt'), 'text')
-    // A link of its own leads nowhere: it would open the packages around its end.
-    mkdirSync(join(folder, 'node_modules', name, 'node_modules'))
-    symlinkSync('../../..', join(folder, 'node_modules', name, 'node_modules', 'up'))
-    const { runner, lines } = testRunner()
-    expect((await runner.collect(configured(name, { file }), hour)).failures).toEqual({})
-    expect(lines.map(({ message }) => message)).toEqual([readable.join()])
-  })
+      const { folder, file } = installed({
+        [`${name}/package.json`]: manifest({ dependencies: { one: '1' } }),
+        [`${name}/index.js`]: collector('0', "import { readFileSync } from 'node:fs'").replace(
+          'collect: () => (',
+          `collect: ({ log }) => (log.warn(${lengths}.join()), `,
+        ),
+        [`${name}/read-me.txt`]: 'text',
+        'one/package.json': manifest({}, 'one'),
+        'one/data.txt': 'text',
+        'other/package.json': manifest({}, 'other'),
+        'other/data.txt': 'text',
+        '.package-lock.json': '{}',
+      })
+      writeFileSync(join(folder, 'secret.txt'), 'text')
+      // A link of its own leads nowhere: it would open the packages around its end.
+      mkdirSync(join(folder, 'node_modules', name, 'node_modules'))
+      symlinkSync(`${up}../../..`, join(folder, 'node_modules', name, 'node_modules', 'up'))
+      const { runner, lines } = testRunner()
+      expect((await runner.collect(configured(name, { file }), hour)).failures).toEqual({})
+      expect(lines.map(({ message }) => message)).toEqual([readable.join()])
+    },
+  )
 
   it('says the mistakes in its options', async () => {
     const { file } = installed({ [`${name}/package.json`]: manifest(), [`${name}/index.js`]: collector('7') })
