@@ -89,9 +89,8 @@ export class Notifier {
     // Read again: a receiver may have accepted a notice meanwhile.
     const queue = waitingIn((this.#state ?? before)?.queue ?? [], name => this.#names.includes(name))
     const newEntries = notices.map(one => ({ notice: one, receivers: this.#names }))
-    // With since when a trouble lasts: another daemon may look next.
-    const stateText = ({ lost, fresh }: typeof incidents) => JSON.stringify([lost, fresh])
-    const isNews = notices.length > 0 || !before || stateText(incidents) !== stateText(incidentsBefore)
+    // With since when a trouble lasts, and is over: another daemon may look next.
+    const isNews = notices.length > 0 || !before || JSON.stringify(incidents) !== JSON.stringify(incidentsBefore)
     this.#state = { incidents, queue: [...queue, ...newEntries].slice(-waitingMax) }
     if (isNews || !this.#isStored) await this.#save()
     for (const sender of this.#senders) sender.wake()

@@ -114,6 +114,20 @@ it('the time that a trouble must last goes on, whichever daemon looks', async ()
   expect(sent()).toEqual(['begin fleet-differs'])
 })
 
+it('the time for which a trouble must be over goes on, whichever daemon looks', async () => {
+  const { state, begin, sent, pass } = await stage()
+  const first = begin()
+  await pass(60_000)
+  state.seen = [trouble('dead')]
+  await pass(60_000)
+  state.seen = []
+  await pass(40_000)
+  await first.stop()
+  begin()
+  await pass(30_000)
+  expect(sent()).toEqual(['begin dead', 'over dead'])
+})
+
 it('a receiver that does not answer delays no other, and gets all in their order once it does', async () => {
   const { state, begin, sent, pass } = await stage(['one', 'two'])
   state.answer = { status: 503 }
