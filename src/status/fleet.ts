@@ -24,16 +24,24 @@ export interface FleetState {
   readonly troubles: readonly string[]
   /** Lanes with due hours that no living daemon works. */
   readonly idleLanes: readonly IdleLane[]
-  /** Differences between living daemons that a person should end, one sentence each. */
+  /** Differences between daemons that a person should end, one sentence each. */
   readonly differences: readonly string[]
   /** The same by their kinds, with the daemon that each is of. */
   readonly differing: readonly FleetDifference[]
 }
 
-/** Kinds of differences: those between all daemons, then those of one daemon. */
-export const differenceKinds = ['version', ...configurationParts, 'definition', 'failing', 'name', 'clock'] as const
+/** Kinds of differences: those between all daemons, then those of one daemon; the last is of one that has died. */
+export const differenceKinds = [
+  'version',
+  ...configurationParts,
+  'definition',
+  'failing',
+  'name',
+  'clock',
+  'no-daemon',
+] as const
 
-/** A difference between living daemons that a person should end. */
+/** A difference between daemons that a person should end. */
 export interface FleetDifference {
   readonly kind: (typeof differenceKinds)[number]
   /** Name of the daemon that differs; absent where the daemons are compared with each other. */
@@ -92,6 +100,10 @@ const shownBytes = 2
 
 /** Distance of a machine's clock from the database's from which it is named, in milliseconds. */
 const clockOffMsMin = 60_000
+
+/** Time since a daemon was seen after which the collectors that it left behind are named: one that is started again has its lease then. */
+const leftBehindMs = daemonAwayMs + 3_000
+
 /** Protocols that are named of those that a daemon delivers. */
 const deliversShown = 3
 
@@ -171,6 +183,7 @@ export function fleetState({ daemons, due, nowMs, service, protocolIds = [], tro
     ...livingRows.flatMap(failure),
     ...livingRows.flatMap(nameDifference),
     ...livingRows.flatMap(clockDifference),
+    ...daemons.filter(({ seenAtMs }) => nowMs - seenAtMs > leftBehindMs).flatMap(leftBehindDifference),
   ]
   return {
     daemons: members,
@@ -276,10 +289,23 @@ function serviceDifference({ name, digest }: SeenDaemon, service: Identity | und
   return [{ kind: 'service', daemon: name, reason, fix }]
 }
 
-function definitionDifference({ name, differing }: SeenDaemon): FleetDifference[] {
-  const [first, ...more] = differing
+function leftBehindDifference({ name, leftBehind }: SeenDaemon): FleetDifference[] {
+  const [first] = leftBehind
   if (first === undefined) return []
-  const named = more.length === 0 ? first : `${first} and ${more.length} more`
+  const reason = `No living daemon runs ${firstOf(leftBehind)}, which ${name} ran until it died`
+  const fix = `Start ${name} again, or give another daemon its configuration; where others define it otherwise, theirs counts after a quarter of an hour, or with tidegauge fleet take collector ${first}`
+  return [{ kind: 'no-daemon', daemon: name, reason, fix }]
+}
+
+/** The first of some ids, and how many more there are. */
+function firstOf([first = '', ...more]: readonly string[]): string {
+  return more.length === 0 ? first : `${first} and ${more.length} more`
+}
+
+function definitionDifference({ name, differing }: SeenDaemon): FleetDifference[] {
+  const [first] = differing
+  if (first === undefined) return []
+  const named = firstOf(differing)
   const reason = `${name} defines ${named} otherwise (code or options): it leaves its hours to the other daemons`
   const fix = `Give all the same configuration, or run tidegauge fleet take collector ${first} where the right one is`
   return [{ kind: 'definition', daemon: name, reason, fix }]

@@ -101,6 +101,7 @@ describe('what a daemon says of its configuration', () => {
       clockOffMs: 0,
       startedAtMs: 0,
       differing: [],
+      leftBehind: [],
     }
     const daemons = [one, other].map((text, place) => ({
       ...{ ...seen, name: `eu-${place}`, digest: identityOf(text).identity.digest, seenAtMs: 0 },

@@ -43,6 +43,13 @@ describe.skipIf(postgresPlace.kind === 'missing')('daemons that define a collect
     }
     await run(1, 'fleet', 'take', 'collector', 'coins/http-json')
     await differs(0)
-    for (const daemon of daemons) expect(await daemon.kill('SIGTERM')).toBe(0)
+    const [first, second, third] = daemons
+    await first?.status<StatusJson>(({ ready }) => !`${ready.warnings}`.includes('eu-2 defines'))
+    // The two others stand back: no hour is due before long, and no daemon will collect it then.
+    await second?.kill('SIGKILL')
+    const left = 'No living daemon runs coins/http-json, which eu-2 ran until it died'
+    await first?.status<StatusJson>(({ ready }) => `${ready.warnings}`.includes(left))
+    for (const args of [['status'], ['doctor'], ['fleet', 'ls']]) expect((await run(0, ...args)).stdout).toContain(left)
+    for (const daemon of [first, third]) expect(await daemon?.kill('SIGTERM')).toBe(0)
   })
 })

@@ -156,6 +156,27 @@ describe.skipIf(postgresPlace.kind === 'missing')('leases in a database', () => 
     expect(await storeOf(second).pinnedHours(1, anHour, 10)).toEqual([])
   })
 
+  it.each([
+    ['that no other daemon has', [], '5 minutes', ['x/y']],
+    ['for which another stands back', ['x/y'], '5 minutes', ['x/y']],
+    ['for which another stands back that was started later', ['x/y'], '0', ['x/y']],
+    ['that may have been removed from another, which was started later', [], '0', []],
+  ])('tell which collectors a dead daemon left behind: one %s', async (_, differing, age, leftBehind) => {
+    const { leases, store, damage } = await opened()
+    const instances = { 'eu-1': instance, 'eu-2': '22222222-2222-4222-8222-222222222222' }
+    for (const [name, own] of Object.entries(instances)) {
+      await leases.renew({ daemon: name, instance: own, term: 0 }, { name, ...machine, instance: own })
+    }
+    const seen = async () => (await store.daemons()).map(daemon => daemon.leftBehind)
+    await store.noteDefinitions('eu-2', { agreeing: ['x/y', 'x/z'], differing: [] })
+    await damage(`UPDATE daemon SET started = now() - interval '${age}' WHERE name = 'eu-1'`)
+    await damage("UPDATE lease SET until = now() - interval '1 second' WHERE name = 'daemon/eu-2'")
+    // It has not said yet what it runs.
+    expect(await seen()).toEqual([[], []])
+    await store.noteDefinitions('eu-1', { agreeing: ['x/z'], differing })
+    expect(await seen()).toEqual([[], leftBehind])
+  })
+
   it('are forgotten with their daemon after a day', async () => {
     const { leases, store, join, damage } = await opened()
     await join('eu-1')

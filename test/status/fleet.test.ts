@@ -19,6 +19,7 @@ const daemon = (name: string, changed: Partial<SeenDaemon> = {}): SeenDaemon => 
   startedAtMs: nowMs - 60_000,
   seenAtMs: nowMs,
   differing: [],
+  leftBehind: [],
   ...changed,
 })
 const due = (lane: string, hours = 1) => ({ lane, hours, oldest: hourAfter(anHour, 1 - hours) })
@@ -125,6 +126,17 @@ describe('the state of a fleet', () => {
       [
         'Two daemons have the name a (a, pid 7; us, pid 9). Give each a fleet.name of its own.',
         "The clock of b is 240 s behind the database's, by which the fleet goes. Set one of them right.",
+      ],
+    ],
+    [
+      'a daemon that has died, and left collectors behind, unless it may be started again',
+      [
+        daemon('a'),
+        daemon('b', { seenAtMs: nowMs - 13_001, leftBehind: ['x/y', 'x/z'] }),
+        daemon('c', { seenAtMs: nowMs - 13_000, leftBehind: ['v/w'] }),
+      ],
+      [
+        'No living daemon runs x/y and 1 more, which b ran until it died. Start b again, or give another daemon its configuration; where others define it otherwise, theirs counts after a quarter of an hour, or with tidegauge fleet take collector x/y.',
       ],
     ],
     [

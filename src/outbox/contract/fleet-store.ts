@@ -128,6 +128,12 @@ export interface SeenDaemon extends Omit<DaemonEntry, 'instance'> {
   readonly seenAtMs: number
   /** Ids of the collectors whose definition there is not the one that counts. */
   readonly differing: readonly string[]
+  /**
+   * Ids of the collectors that it ran until it died, and that no living daemon runs. None while a living daemon has not said
+   * what it runs. Of those that no living daemon has in its configuration, none once one of them was started later: they may
+   * have been removed.
+   */
+  readonly leftBehind: readonly string[]
 }
 
 /** A daemon's slot to push to a destination. */

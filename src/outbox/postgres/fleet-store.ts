@@ -28,6 +28,15 @@ const slotMsMax = 60_000
 /** Time after which a daemon that was not seen is forgotten. */
 const forgottenAfter = '1 day'
 
+/** `SeenDaemon.leftBehind` by the daemons that are `living`. */
+const leftBehind = `CASE WHEN own.until < now() THEN ARRAY(
+  SELECT id FROM unnest(daemon.agreeing) AS id
+  WHERE EXISTS (SELECT FROM living) AND NOT EXISTS (SELECT FROM living WHERE noted = '-infinity')
+    AND id NOT IN (SELECT unnest(agreeing) FROM living)
+    AND (id IN (SELECT unnest(differing) FROM living)
+      OR NOT EXISTS (SELECT FROM living WHERE ${millisecondsOf('living.started')} > ${renewedMsOf('own')}))
+  ORDER BY id) ELSE '{}' END`
+
 /** The outbox for daemons that share it, in PostgreSQL. */
 export class PostgresFleetStore implements FleetStore {
   readonly #database: PostgresDatabase
@@ -246,26 +255,33 @@ export class PostgresFleetStore implements FleetStore {
       namesake: string | null
       clock_off_ms: number
       differing: string[]
+      left_behind: string[]
       failing: string | null
       started_ms: number
       seen_ms: number
     }>(
-      `SELECT daemon.name, version, config, lanes, pid, host, config_file, clock_off_ms, differing, failing,
+      `WITH living AS (
+         SELECT daemon.* FROM tidegauge.daemon JOIN tidegauge.lease ON lease.name = 'daemon/' || daemon.name WHERE until >= now()
+       ) SELECT daemon.name, version, config, lanes, pid, host, config_file, clock_off_ms, differing, failing,
+         ${leftBehind} AS left_behind,
          (SELECT holder FROM tidegauge.lease AS other WHERE other.name = 'namesake/' || daemon.name AND other.until >= now()) AS namesake,
          ARRAY(SELECT name FROM tidegauge.lease AS role WHERE role.holder = own.name AND role.term = own.term ORDER BY name) AS roles,
          ${millisecondsOf('started')} AS started_ms, ${renewedMsOf('own')} AS seen_ms
        FROM tidegauge.daemon JOIN tidegauge.lease AS own ON own.name = 'daemon/' || daemon.name ORDER BY daemon.name`,
     )
-    return rows.map(({ config, config_file, namesake, failing, clock_off_ms, started_ms, seen_ms, ...rest }) => ({
-      ...rest,
-      ...(namesake !== null && { namesake }),
-      ...(failing !== null && { failing }),
-      clockOffMs: clock_off_ms,
-      configFile: config_file,
-      digest: config ?? Buffer.alloc(0),
-      startedAtMs: started_ms,
-      seenAtMs: seen_ms,
-    }))
+    return rows.map(
+      ({ config, config_file, left_behind, namesake, failing, clock_off_ms, started_ms, seen_ms, ...rest }) => ({
+        ...rest,
+        leftBehind: left_behind,
+        ...(namesake !== null && { namesake }),
+        ...(failing !== null && { failing }),
+        clockOffMs: clock_off_ms,
+        configFile: config_file,
+        digest: config ?? Buffer.alloc(0),
+        startedAtMs: started_ms,
+        seenAtMs: seen_ms,
+      }),
+    )
   }
 }
 

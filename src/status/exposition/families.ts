@@ -230,7 +230,7 @@ export function fleetFamilies({ fleet }: Pick<Scrape, 'fleet'>): Family[] {
     ),
     gauge(
       'tidegauge_fleet_differences',
-      'In a fleet, differences between living daemons by what differs; tidegauge fleet ls has their words.',
+      'In a fleet, differences between daemons by what differs (no-daemon: one has died that alone ran a collector); tidegauge fleet ls has their words.',
       differenceKinds.map(kind => [{ kind }, differing.filter(each => each.kind === kind).length] as const),
     ),
   ]

@@ -120,7 +120,7 @@ describe('the exposition of a snapshot', () => {
   it('holds the daemons of a fleet, what each has of the whole, and every kind of difference', () => {
     const fleetOf = (samples: ReadonlyMap<string, number>) =>
       Object.fromEntries([...samples].filter(([key]) => key.startsWith('tidegauge_fleet_')))
-    const none = ['service', 'keys', 'collectors', 'settings', 'definition', 'failing', 'name', 'clock']
+    const none = ['service', 'keys', 'collectors', 'settings', 'definition', 'failing', 'name', 'clock', 'no-daemon']
     expect(fleetOf(rich)).toEqual({
       'tidegauge_fleet_daemon_up{daemon="eu-1"}': 1,
       'tidegauge_fleet_daemon_up{daemon="<i>eu-2</i>"}': 0,
