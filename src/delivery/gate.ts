@@ -377,10 +377,10 @@ class KeyWatch {
     }
     this.#askedKey = key
     this.#askedAtMs = nowMs
-    const keyName = isSame ? 'the refused key' : 'the changed key'
+    const keyWords = isSame ? 'the refused key' : 'the changed key'
     const answer = await validate(key)
     const wait = transientOf(answer)
-    if (wait) return { kind: 'transient', reason: `${keyName} could not be checked: ${wait.reason}` }
+    if (wait) return { kind: 'transient', reason: `${keyWords} could not be checked: ${wait.reason}` }
     // It is transient, which is handled above.
     if (answer.kind === 'unanswered') return undefined
     const { status } = answer

@@ -176,13 +176,15 @@ const kindCharsMax = 120
  */
 export function warningKind(text: string): string {
   // A metric may have any name: the "LastUpdate" of "vault___LastUpdate" does not describe the warning.
-  const wordsText = text
+  const textWithoutNames = text
     .split(/\s+/)
     .filter(word => !word.includes('___'))
     .join(' ')
-  const known = knownKinds.find(([, words, others]) => words.test(wordsText) && others?.test(wordsText) !== false)?.[0]
+  const known = knownKinds.find(
+    ([, words, others]) => words.test(textWithoutNames) && others?.test(textWithoutNames) !== false,
+  )?.[0]
   if (known !== undefined) return known
-  const words = wordsText
+  const words = textWithoutNames
     .replace(/\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-][\d:]+)?)?/g, ' ')
     .replace(/[^\p{Letter}]+/gu, ' ')
     .trim()

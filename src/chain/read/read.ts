@@ -282,14 +282,14 @@ function chunks(requests: readonly JoinableRead[]): (readonly JoinableRead[])[] 
   const parts: JoinableRead[][] = []
   let digits = Number.POSITIVE_INFINITY
   for (const request of requests) {
-    const digitsMore = digitsOf(request)
+    const requestDigits = digitsOf(request)
     const last = parts.at(-1)
-    if (last && last.length < aggregateReadsMax && digits + digitsMore <= aggregateDigitsMax) {
+    if (last && last.length < aggregateReadsMax && digits + requestDigits <= aggregateDigitsMax) {
       last.push(request)
-      digits += digitsMore
+      digits += requestDigits
     } else {
       parts.push([request])
-      digits = digitsMore
+      digits = requestDigits
     }
   }
   return parts

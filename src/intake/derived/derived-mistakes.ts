@@ -72,17 +72,17 @@ function namedInputs({ value }: PlacedValue): { readonly id: MetricId; readonly 
 }
 
 function unknownInputs(
-  place: PlacedValue,
+  placedValue: PlacedValue,
   specs: ReadonlyMap<MetricId, MetricSpec>,
   unclear: ReadonlySet<string>,
 ): PlacedMistake[] {
-  const { protocolId } = place.collector
+  const { protocolId } = placedValue.collector
   const prefix = metricId(protocolId, '')
   const nameOf = (id: string) => (id.startsWith(prefix) ? id.slice(prefix.length) : id)
-  return namedInputs(place).flatMap(({ id, path }) => {
+  return namedInputs(placedValue).flatMap(({ id, path }) => {
     const of = id.slice(0, id.indexOf('___'))
     if (specs.has(id) || unclear.has(of)) return []
-    const otherIds = [...specs.keys()].filter(other => other !== place.id)
+    const otherIds = [...specs.keys()].filter(other => other !== placedValue.id)
     const siblings = otherIds.filter(other => other.startsWith(metricId(of, '')))
     const near =
       (siblings.length > 0 ? meant(nameOf(id), siblings.map(nameOf)) : meant(id, otherIds)) ??
@@ -91,7 +91,7 @@ function unknownInputs(
       siblings.length > 0 ? `${of} has ${siblings.map(nameOf).join(', ')}` : `nothing gives a metric of ${of}`
     return [
       at(
-        place,
+        placedValue,
         path,
         `no collector gives ${quoted(nameOf(id))}`,
         near === undefined ? advice : `did you mean ${near}?`,
@@ -113,15 +113,15 @@ function circles(values: readonly PlacedValue[]): PlacedMistake[] {
 }
 
 /** A sum, and what is taken of a window, has the unit of its inputs; growth is in percent. */
-function unitMistakes(valuePlace: PlacedValue, specs: ReadonlyMap<MetricId, MetricSpec>): PlacedMistake[] {
-  const { value } = valuePlace
-  const { unit } = specs.get(valuePlace.id) ?? {}
+function unitMistakes(placedValue: PlacedValue, specs: ReadonlyMap<MetricId, MetricSpec>): PlacedMistake[] {
+  const { value } = placedValue
+  const { unit } = specs.get(placedValue.id) ?? {}
   if (value.kind === 'window' && value.take !== 'change' && isComparison(value)) {
     if (unit === undefined || unit === '%') return []
-    return [at(valuePlace, ['unit'], `${quoted(unit)} does not fit: ${value.take} is in percent`, 'write unit: "%"')]
+    return [at(placedValue, ['unit'], `${quoted(unit)} does not fit: ${value.take} is in percent`, 'write unit: "%"')]
   }
   if (value.kind === 'formula' && (value.operation === 'product' || value.operation === 'ratio')) return []
-  const inputs = namedInputs(valuePlace).flatMap(({ id, path }) => {
+  const inputs = namedInputs(placedValue).flatMap(({ id, path }) => {
     const own = specs.get(id)?.unit
     return own === undefined ? [] : [{ id, path, unit: own }]
   })
@@ -133,7 +133,7 @@ function unitMistakes(valuePlace: PlacedValue, specs: ReadonlyMap<MetricId, Metr
     const message = `${differing.id} is in ${quoted(differing.unit)}, and ${first.id} in ${quoted(first.unit)}: a ${operation} has one unit`
     return [
       at(
-        valuePlace,
+        placedValue,
         differing.path,
         message,
         'convert one by a product with a rate before; correct a unit only where it is not what the value is in',
@@ -142,31 +142,31 @@ function unitMistakes(valuePlace: PlacedValue, specs: ReadonlyMap<MetricId, Metr
   }
   if (unit === undefined || unit === first.unit) return []
   const message = `${quoted(unit)} does not fit: ${first.id} is in ${quoted(first.unit)}, and so is its ${operation}`
-  return [at(valuePlace, ['unit'], message, `write unit: ${first.unit}`)]
+  return [at(placedValue, ['unit'], message, `write unit: ${first.unit}`)]
 }
 
 /** A formula needs its inputs of the same hour, also of a collector of which not every hour is expected. */
-function unexpectedInputs(valuePlace: PlacedValue, givers: ReadonlyMap<MetricId, CollectorConfig>): PlacedMistake[] {
-  if (valuePlace.value.kind === 'window') return []
-  const ownHours = valuePlace.collector.at ?? Array.from({ length: 24 }, (_, hour) => hour)
-  return namedInputs(valuePlace).flatMap(({ id, path }) => {
+function unexpectedInputs(placedValue: PlacedValue, givers: ReadonlyMap<MetricId, CollectorConfig>): PlacedMistake[] {
+  if (placedValue.value.kind === 'window') return []
+  const ownHours = placedValue.collector.at ?? Array.from({ length: 24 }, (_, hour) => hour)
+  return namedInputs(placedValue).flatMap(({ id, path }) => {
     const { at: inputHours } = givers.get(id) ?? {}
     if (!inputHours || ownHours.every(hour => inputHours.includes(hour))) return []
     const hours = inputHours.map(dayHourText).join(', ')
     const fix = `give this collector at: ["${inputHours.map(dayHourText).join('", "')}"], or take the value of a window`
-    return [at(valuePlace, path, `${id} is expected at ${hours} alone, and this at other hours, too`, fix)]
+    return [at(placedValue, path, `${id} is expected at ${hours} alone, and this at other hours, too`, fix)]
   })
 }
 
 /** Delivered values are deleted after a time: a longer window is never full. */
-function longWindows(valuePlace: PlacedValue, { outbox }: Config): PlacedMistake[] {
-  const { value } = valuePlace
+function longWindows(placedValue: PlacedValue, { outbox }: Config): PlacedMistake[] {
+  const { value } = placedValue
   const keptHours = Math.floor(outbox.keepMs / hourMs)
   if (value.kind === 'formula' || value.hours <= keptHours) return []
   const message = `values are kept for ${keptHours} h: a window of ${value.hours} h is never full`
   return [
     at(
-      valuePlace,
+      placedValue,
       [value.since ? 'since' : 'hours'],
       message,
       `write outbox: { keep: ${Math.ceil(value.hours / 24) + 1}d }, or fewer hours`,

@@ -29,13 +29,13 @@ export function boundedLines(charsMax: number): (piece: string) => Completed {
   let heldChars = 0
 
   return piece => {
-    const [first = '', ...lastPieces] = piece.split('\n')
-    const last = lastPieces.pop()
+    const [first = '', ...wholeLines] = piece.split('\n')
+    const last = wholeLines.pop()
     heldChars += first.length
     if (heldChars > charsMax) return { kind: 'too-long' }
     pieces.push(first)
     if (last === undefined) return { kind: 'lines', lines: [] }
-    const lines = [pieces.join(''), ...lastPieces]
+    const lines = [pieces.join(''), ...wholeLines]
     pieces = [last]
     heldChars = last.length
     return lines.some(line => line.length > charsMax) ? { kind: 'too-long' } : { kind: 'lines', lines }
