@@ -241,10 +241,10 @@ const askForms = {
 } as const
 
 /** A union of the forms would try each of them, and keep the reasons of all. */
-const ask = z.looseObject({}).transform((question, context): Ask => {
+const ask = z.looseObject({}).transform((fields, context): Ask => {
   for (const [name, form] of Object.entries(askForms)) {
-    if (!Object.hasOwn(question, name)) continue
-    const parsed = form.safeParse(question)
+    if (!Object.hasOwn(fields, name)) continue
+    const parsed = form.safeParse(fields)
     if (parsed.success) return parsed.data
     context.addIssue(firstIssue(parsed.error.issues[0]?.path[0] ?? name, parsed.error))
     return notParsed
