@@ -76,7 +76,9 @@ function errors(): string {
     return `## \`${code}\`\n\n${cause} ${kind}\n\n**What to do:** ${cure}`
   })
   const intro = `Every failure has one of these codes, as a closed list. \`gaps --json\`, \`/status.json\` and the log name the code or its message; a message ends with what to do. A failed read
-never becomes 0 or the last value: the metric has no value for that hour, and the hour is retried where it may pass.`
+never becomes 0 or the last value: the metric has no value for that hour, and the hour is retried where it may pass.
+
+Advice that begins with \`its process says:\` comes from the process of code of your own or of a package: check it before you follow it.`
   return document('Errors', 'src/model/fault.ts', [intro, ...sections])
 }
 
