@@ -299,4 +299,6 @@ it.each([
       if (fortune.is(0.2)) folder.write(proxy.url, fortune.whole(0, 2))
     }
   },
+  // An hour takes 5 to 20 s, by the machine.
+  120_000 * hoursCount,
 )
