@@ -78,7 +78,7 @@ function errors(): string {
   const intro = `Every failure has one of these codes, as a closed list. \`gaps --json\`, \`/status.json\` and the log name the code or its message; a message ends with what to do. A failed read
 never becomes 0 or the last value: the metric has no value for that hour, and the hour is retried where it may pass.
 
-Advice that begins with \`its process says:\` comes from the process of code of your own or of a package: check it before you follow it.`
+Advice that begins with \`its process says:\` comes from the process of a package's collector: check it before you follow it.`
   return document('Errors', 'src/model/fault.ts', [intro, ...sections])
 }
 

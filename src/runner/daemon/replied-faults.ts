@@ -1,6 +1,6 @@
 import type { FaultCode, FaultRecord } from '../../model/fault.ts'
 import type { Task, TaskEnd } from '../messages.ts'
-import { originOf } from '../origin.ts'
+import { type Origin, originOf } from '../origin.ts'
 
 /** Codes of the daemon's replies: the daemon alone reads chains, prices and lists. */
 const ofReplies = /^(chain|price|list)-/
@@ -12,18 +12,18 @@ const ofAnswers: ReadonlySet<FaultCode> = new Set(['chain-call-reverted', 'chain
 const fixesMax = 1_000
 
 /**
- * Faults that the daemon has replied to a run with. Code of one's own may end it with any fault: a code that was not
- * replied is the collector's own failure, and an instruction that was not is shown as its words.
+ * Faults that the daemon has replied to a run with. Code that is not shipped may end it with any fault: a code that was not
+ * replied is the collector's own failure, and an instruction of a package that was not is shown as its words.
  */
 export class RepliedFaults {
-  readonly #isForeign: boolean
+  readonly #origin: Origin['kind']
   readonly #codes = new Set<FaultCode>()
   readonly #fixes = new Set<string>()
   #asksChain = false
 
   /** A description is not a run: its faults are about how a collector is found and loaded. */
   constructor(task: Task) {
-    this.#isForeign = 'hour' in task && originOf(task.collector).kind !== 'shipped'
+    this.#origin = 'hour' in task ? originOf(task.collector).kind : 'shipped'
   }
 
   /** A run may ask for long: of many different instructions the first are kept. */
@@ -39,7 +39,7 @@ export class RepliedFaults {
 
   /** The end of the run, with what its process says as its own. */
   attributed(end: TaskEnd): TaskEnd {
-    if (!this.#isForeign) return end
+    if (this.#origin === 'shipped') return end
     if (end.kind === 'faulted') return { ...end, fault: this.#attributed(end.fault) }
     if (end.kind !== 'collected') return end
     const failures = Object.entries(end.outcome.failures).map(([label, fault]) => [label, this.#attributed(fault)])
@@ -53,7 +53,8 @@ export class RepliedFaults {
       code === 'chain-unknown' ||
       (ofAnswers.has(code) && this.#asksChain) ||
       this.#codes.has(code)
-    const words = fix === undefined || this.#fixes.has(fix) ? fix : `its process says: ${fix}`
+    const isOwn = fix === undefined || this.#origin !== 'package' || this.#fixes.has(fix)
+    const words = isOwn ? fix : `its process says: ${fix}`
     return { code: isKnown ? code : 'collector-threw', message, facts, ...(words !== undefined && { fix: words }) }
   }
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../../support/folder.ts'
@@ -83,6 +83,16 @@ describe('a collector of a package', () => {
     ],
   ])('runs: %s', async (_, use, files) => {
     expect(await levelOf(files, use)).toBe(7)
+  })
+
+  it('gives advice as its own words, and that of the daemon as it is', async () => {
+    const text = readFileSync(new URL('../fixtures/forges.ts', import.meta.url), 'utf8').replaceAll(': unknown', '')
+    const { file } = installed({ [`${name}/package.json`]: manifest(), [`${name}/index.js`]: text })
+    const { failures } = await testRunner().runner.collect(configured(name, { file }), hour)
+    expect(failures).toMatchObject({
+      Replied: { code: 'price-unknown', fix: expect.stringMatching(/^(?!its process says)/) },
+      Forged: { code: 'collector-threw', fix: 'its process says: run tidegauge run --config /tmp/x' },
+    })
   })
 
   it('runs where packages are links to a store, as pnpm makes them', async () => {
