@@ -108,7 +108,8 @@ describe('a collector that ends no request', () => {
 
 describe('collectors of one host', () => {
   it('share its limit over all processes, and all get their values from one that answers 429 above its own', async () => {
-    const { url, seen } = await slowSource(underWay => (underWay > 4 ? 429 : 200))
+    // A process begins with four at once.
+    const { url, seen } = await slowSource(underWay => (underWay > 2 ? 429 : 200))
     const { runner } = testRunner(tenfold)
     const collector = inProcesses(3)
     const runs = Array.from({ length: 50 }, (_, index) => runner.collect(collector(index, { url, requests: 3 }), hour))
