@@ -181,6 +181,7 @@ class Folder {
 data: ../data
 status: { listen: "127.0.0.1:0" }
 chains: { c: { id: 31337, rpc: ["${url}"], settle: 0s } }
+collect: { catchUp: 30d }
 lists:
   now: { chain: c, address: "${address}", length: "length() view returns (uint256)", item: "itemAt(uint256) view returns (address)" }
   ever: { chain: c, address: "${address}", event: "Added(address item)", take: item, since: ${hourText(hourAfter(this.#first, -1 - earlier))} }
