@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { deliveryMaker } from '../../src/app/delivering.ts'
 import { joinFleet } from '../../src/app/fleet-member.ts'
-import { type Config, protocolCollectors } from '../../src/config/config.ts'
+import { type CollectorConfig, type Config, protocolCollectors } from '../../src/config/config.ts'
 import { destinationsOf } from '../../src/delivery/destination.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { SharedTime } from '../../src/fleet/shared-time.ts'
@@ -30,9 +30,12 @@ const dayMs = 86_400_000
 const addressVariable = 'BENCH_DATABASE'
 const place = { file: 'tidegauge.yaml', line: 1, column: 1 }
 
+/** Each collector of a protocol has a metric of its own. */
+const labelOf = ({ id }: Pick<CollectorConfig, 'id'>) => `Level-${id.split('-').at(-1)}`
+
 const runner: Runner = {
-  describe: async () => ({ kind: 'usable', metrics: { Level: {} }, history: true }),
-  collect: async () => ({ readings: { Level: 7 }, failures: {}, pins: [] }),
+  describe: async collector => ({ kind: 'usable', metrics: { [labelOf(collector)]: {} }, history: true }),
+  collect: async collector => ({ readings: { [labelOf(collector)]: 7 }, failures: {}, pins: [] }),
   stop: async () => {},
 }
 
