@@ -166,6 +166,16 @@ export default defineCollector({
   })
 })
 
+/** A collector that reads the past. @param value of an hour, as an expression of `hour` */
+const past = (value: string) => `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: { Past: {} },
+  history: true,
+  collect: ({ hour }) => ({ Past: ${value} }),
+})
+`
+
 describe('derived values, in backfill,', () => {
   it('are there after the command that their failure prints, and none of their hours is left over', async () => {
     const now = parseHour(hourBack(0))
@@ -178,16 +188,7 @@ protocols:
       - { use: ./own/past.js, id: past }
       - { use: derived, options: { values: { Mean5h: { of: Past, take: mean, hours: 5 }, Twice: { product: [Past, 2] } } } }
 `,
-      {
-        'own/past.js': `import { defineCollector, z } from 'tidegauge'
-export default defineCollector({
-  options: z.strictObject({}),
-  metrics: { Past: {} },
-  history: true,
-  collect: ({ hour }) => ({ Past: ((${now} - hour) / 3_600_000) ** 2 }),
-})
-`,
-      },
+      { 'own/past.js': past(`((${now} - hour) / 3_600_000) ** 2`) },
     )
     const failed = await command(['collect', '--config', config])
     const printed = /tidegauge (backfill .*?--from \S+)/.exec(failed.stdout + failed.stderr)?.[1] ?? failed.stdout
@@ -236,16 +237,7 @@ protocols:
       - { use: derived, id: rates, options: { values: { Rate: { of: Past, take: change, hours: 1 } } } }
       - { use: derived, id: days, options: { values: { Day: { of: Rate, take: sum, since: day } } } }
 `,
-      {
-        'own/past.js': `import { defineCollector, z } from 'tidegauge'
-export default defineCollector({
-  options: z.strictObject({}),
-  metrics: { Past: {} },
-  history: true,
-  collect: ({ hour }) => ({ Past: 2 * hour / 3_600_000 }),
-})
-`,
-      },
+      { 'own/past.js': past('2 * hour / 3_600_000') },
     )
     await command(['collect', '--hour', hourText(collectedAt), '--config', config])
     const hour = hourText(hourAfter(collectedAt, -hoursBefore))
