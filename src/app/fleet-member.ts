@@ -350,7 +350,10 @@ class FleetParts {
       if (reason === undefined) {
         const key = readKey()
         context.redactor.add([key])
-        reason = ownFailure(await connection.client.validateKey(key, stop))
+        const answer = await connection.client.validateKey(key, stop)
+        reason = ownFailure(answer)
+        // A 429 or a 500 says nothing about the key.
+        if (reason === undefined && !(answer.kind === 'answered' && answer.status < 300)) return
       }
       if (reason !== undefined) lease.noteFailure(reason)
       else if (wasRefused && turn === 'again') lease.noteSuccess()
