@@ -157,7 +157,7 @@ interface ReadList {
 interface Context extends CollectContext<Options> {
   /** The newest hour whose block cannot be replaced any more. */
   readonly finalHour: Hour
-  readonly known?: Memory | undefined
+  readonly memory?: Memory | undefined
   /** The logs of several hours up to this one, which are final: they are remembered, so more is asked as evidence for them. */
   logsOver(chain: string, hours: number): Pick<ChainAsOf, 'logs'>
 }
@@ -219,14 +219,14 @@ async function indexed(context: Context): Promise<ReadList> {
     const items = await itemsOf(address, context)
     return { items, memory: { hour, items } }
   }
-  const lists = [address, ...further].map(each => itemsOf(each, { ...context, known: undefined }))
+  const lists = [address, ...further].map(each => itemsOf(each, { ...context, memory: undefined }))
   const items = (await Promise.all(lists)).flat()
   checkSize(items.length)
   return { items }
 }
 
 async function itemsOf(address: Address, context: Context): Promise<readonly Address[]> {
-  const { options, chain, hour, known: memory } = context
+  const { options, chain, hour, memory } = context
   const { length = '', item = '', take, grows = false } = options
   const asOf = chain(options.chain)
   const size = viewCall({ call: length })
@@ -259,10 +259,10 @@ async function itemsOf(address: Address, context: Context): Promise<readonly Add
 
 /** Known places that are read again: all; of a list that only grows, the last, and samples, others each hour until all had their turn. */
 function placesAgain(length: number, hour: Hour, grows: boolean): readonly number[] {
-  const all = placesFrom(0, length)
-  if (!grows) return all
+  const places = placesFrom(0, length)
+  if (!grows) return places
   const turns = Math.ceil(length / samplesMax)
-  return all.filter(place => place === length - 1 || place % turns === (hour / hourMs) % turns)
+  return places.filter(place => place === length - 1 || place % turns === (hour / hourMs) % turns)
 }
 
 /**
@@ -275,9 +275,9 @@ async function keptOf(
   count: number,
   early: { readonly places: readonly number[]; readonly items: readonly Address[] } | undefined,
   itemsAt: (places: readonly number[]) => Promise<readonly Address[]>,
-  { hour, known, log }: Context,
+  { hour, memory, log }: Context,
 ): Promise<readonly Address[]> {
-  const isLater = known !== undefined && hour >= known.hour
+  const isLater = memory !== undefined && hour >= memory.hour
   const sharedItems = before.slice(0, count)
   const places = early?.places ?? placesAgain(sharedItems.length, hour, true)
   const items = early?.items ?? (await itemsAt(places))
@@ -327,18 +327,18 @@ const hoursMax = 720
  * Hours that are not final are read one by one, each with its pins.
  */
 async function emitted(context: Context): Promise<ReadList> {
-  const { options, hour, known, finalHour, ...means } = context
+  const { options, hour, memory, finalHour, ...means } = context
   const { since = hour } = options
   if (hour < since)
     throw new Error(`it is read from ${hourText(since)} on: for ${hourText(hour)} write an earlier since`)
-  if (known && hour <= known.hour) {
+  if (memory && hour <= memory.hour) {
     const { number } = await means.chain(options.chain).block()
-    return { items: known.items.filter((_, place) => BigInt(known.blocks?.[place] ?? 0) <= number) }
+    return { items: memory.items.filter((_, place) => BigInt(memory.blocks?.[place] ?? 0) <= number) }
   }
-  const from = known?.hour ?? ((since - hourMs) as Hour)
+  const from = memory?.hour ?? ((since - hourMs) as Hour)
   const step = Math.min(from + hoursMax * hourMs, finalHour) as Hour
   if (step > from && step !== hour) return { items: [], first: step }
-  const firstBlockMs = known ? undefined : await beforeSince(context)
+  const firstBlockMs = memory ? undefined : await beforeSince(context)
   if (firstBlockMs !== undefined) {
     const empty = (Math.floor(firstBlockMs / hourMs) * hourMs) as Hour
     if (empty >= hour) return { items: [], memory: { hour: empty, items: [], blocks: [] }, first: empty }
@@ -346,7 +346,7 @@ async function emitted(context: Context): Promise<ReadList> {
 
   const logs = await logsAfter(from, context)
   const key = argumentKey(logs.event, options.take ?? '')
-  const blocks = new Map<Address, number>(known?.items.map((item, place) => [item, known.blocks?.[place] ?? 0]))
+  const blocks = new Map<Address, number>(memory?.items.map((item, place) => [item, memory.blocks?.[place] ?? 0]))
   for (const { args, blockNumber } of logs.found) {
     const [item] = lower([part(args, key) as Address])
     if (item !== undefined && !blocks.has(item)) blocks.set(item, Number(blockNumber))
@@ -354,7 +354,7 @@ async function emitted(context: Context): Promise<ReadList> {
   checkSize(blocks.size)
   const items = [...blocks.keys()]
   // So is that of a mistyped event, and what is over it would be 0 for ever.
-  if (items.length === 0 && !known)
+  if (items.length === 0 && !memory)
     means.log.warn(
       `is empty: no such event from ${hourText(since)} to ${hourText(hour)}; check its address, its since, and which arguments are indexed`,
     )

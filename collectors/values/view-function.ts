@@ -72,8 +72,8 @@ export function viewCall(
     argsOf,
     isAddress,
     addresses: returned => [allAt(returned, steps)].flat(2) as `0x${string}`[],
-    taken(returned) {
-      const value = allAt(returned, steps)
+    taken(outputs) {
+      const value = allAt(outputs, steps)
       if (typeof value === 'boolean') return value ? 1n : 0n
       if (typeof value === 'bigint' || typeof value === 'number') return BigInt(value)
       throw new Error(`${abi.name} returned no number at ${take}`)

@@ -21,10 +21,10 @@ import { openChains } from './open-chains.ts'
 import { openPipeline } from './open-runner.ts'
 
 /** Dependencies of `backfillWorker`. */
-interface BackfillWorkerParts extends Pick<BackfillWorkerDeps, 'engine' | 'lanes' | 'failed'> {
+interface BackfillWorkerParts extends Pick<BackfillWorkerDeps, 'engine' | 'lanes' | 'reportFailure'> {
   readonly context: AppContext
   readonly outbox: IntakeOutbox & Pick<Outbox, 'lists'>
-  readonly shared: SharedOutbox
+  readonly sharedOutbox: SharedOutbox
   /** Those that this daemon knows. */
   readonly collectors: readonly CollectorConfig[]
   /** Whether this daemon leaves a collector to the others. */
@@ -33,13 +33,20 @@ interface BackfillWorkerParts extends Pick<BackfillWorkerDeps, 'engine' | 'lanes
 
 /** Starts reading windows of backfills, in processes of their own. */
 export function backfillWorker(parts: BackfillWorkerParts): BackfillWorker {
-  const { context, outbox, shared, collectors, standsBack, engine, lanes, failed } = parts
+  const { context, outbox, sharedOutbox, collectors, standsBack, engine, lanes, reportFailure } = parts
   const collectorById = new Map(collectors.map(collector => [collector.id, collector]))
-  const reader = new WindowReader(context, outbox, shared, collectorById)
+  const reader = new WindowReader(context, outbox, sharedOutbox, collectorById)
   return new BackfillWorker({
-    ...{ store: shared.store, backfills: shared.backfills, engine, lanes, failed, time: context.time },
+    ...{
+      store: sharedOutbox.store,
+      backfills: sharedOutbox.backfills,
+      engine,
+      lanes,
+      reportFailure,
+      time: context.time,
+    },
     knows: window => window.collectors.every(id => collectorById.has(id) && !standsBack(id)),
-    read: (lane, window, claimed) => reader.read(lane, window, claimed),
+    readWindow: (lane, window, claimed) => reader.read(lane, window, claimed),
     rest: lane => reader.close(lane),
   })
 }
@@ -73,7 +80,7 @@ class WindowReader {
   }
 
   /** @throws Fault `collector-unusable` */
-  async read(lane: Lane, window: BackfillWindow, { signal, owned }: WindowClaim): Promise<WindowResult> {
+  async read(lane: Lane, window: BackfillWindow, { signal, requireOwned }: WindowClaim): Promise<WindowResult> {
     const { intake } = this.#shared
     const outbox: BackfillOutbox = {
       health: this.#outbox.health,
@@ -83,16 +90,16 @@ class WindowReader {
         inputs: (...wanted) => intake.inputs(...wanted),
         setInputs: (...given) => intake.setInputs(...given),
         backlog: () => intake.backlog(),
-        record: (outcome, nowMs) => intake.record(outcome, nowMs, owned),
-        recordGap: (...gap) => intake.recordGap(...gap, owned),
-        forgetPins: (...hour) => intake.forgetPins(...hour, owned),
+        record: (outcome, nowMs) => intake.record(outcome, nowMs, requireOwned),
+        recordGap: (...gap) => intake.recordGap(...gap, requireOwned),
+        forgetPins: (...hour) => intake.forgetPins(...hour, requireOwned),
       },
     }
     const { time } = this.#context
-    const { from, to, what, order } = window
+    const { from, to, what: scope, order } = window
     const { pipeline, meter } = this.#opened(lane)
     const before = meter.counts()
-    const request: BackfillRequest = { from, to, current: hourAt(time.nowMs()), what, daemon: 'runs' }
+    const request: BackfillRequest = { from, to, current: hourAt(time.nowMs()), scope, daemon: 'runs' }
     const own = window.collectors.flatMap(id => this.#configured.get(id) ?? [])
     const works = await Promise.all(own.map(collector => workFor(collector, request, pipeline.reader, outbox)))
     const concurrency = hoursFrom(from, to).length

@@ -29,7 +29,7 @@ export interface AppContext {
   /** Data folders that the process had open, if it starts its daemon repeatedly; absent otherwise. */
   readonly place?: DataFolders
   /** Counts of the process, if it starts its daemon repeatedly; absent otherwise. */
-  readonly kept?: KeptCounts
+  readonly keptCounts?: KeptCounts
 }
 
 /** Counts since the start of the process. They outlive the daemon's parts, which a reload starts again. */

@@ -28,7 +28,7 @@ import { startReports } from './reporting.ts'
 /** Why a daemon cannot continue: its outbox must be reopened, or another process has its role. */
 export type Breakdown = Breakage | { readonly kind: 'role-lost' }
 
-type DaemonContext = AppContext & { readonly kept: KeptCounts }
+type DaemonContext = AppContext & { readonly keptCounts: KeptCounts }
 
 /** A running daemon. */
 export interface Daemon {
@@ -62,8 +62,8 @@ export async function startDaemon(baseContext: AppContext, reloads: Reloads, dam
   const fleet =
     at.kind === 'postgres' ? await (await import('./fleet-member.ts')).fleetAt(at.address, baseContext.time) : undefined
   const clock = fleet ? new WatchedClock(fleet.time) : (baseContext.clock ?? new WatchedClock(baseContext.time))
-  const keptCounts = baseContext.kept ?? new KeptCounts()
-  const context: DaemonContext = { ...baseContext, time: clock, clock, kept: keptCounts }
+  const keptCounts = baseContext.keptCounts ?? new KeptCounts()
+  const context: DaemonContext = { ...baseContext, time: clock, clock, keptCounts }
   const { config, time, log } = context
   if (at.kind === 'folder') baseContext.place?.require(at.folder)
   const writtenMs = writtenAt(config)
@@ -117,8 +117,8 @@ export async function startDaemon(baseContext: AppContext, reloads: Reloads, dam
 const readyMsMax = 2_500
 
 /** Sources of the status server. Only the page and `/status.json` read the service's widgets: probes are frequent. */
-function statusSources(outbox: Outbox, now: () => Observed, widgets: Widgets, { kept, time }: DaemonContext) {
-  const { counters, ofProcess } = kept
+function statusSources(outbox: Outbox, now: () => Observed, widgets: Widgets, { keptCounts, time }: DaemonContext) {
+  const { counters, ofProcess } = keptCounts
   const families = metricFamilies(() => seen(outbox, () => scrape({ ...now(), counters })), ofProcess)
   return {
     snapshot: async () => {
@@ -135,7 +135,7 @@ function statusSources(outbox: Outbox, now: () => Observed, widgets: Widgets, { 
 /** Readiness; where a database does not answer, that, what is wrong with the fleet, and what waits for it. */
 async function readyOf(outbox: Outbox, now: () => Observed, time: Time): Promise<Readiness> {
   const ready = seen(outbox, () => readiness(now()))
-  if (!outbox.shared) return ready
+  if (!outbox.sharedOutbox) return ready
   const late = time.timeout(readyMsMax)
   try {
     return await unlessAborted(ready, late)

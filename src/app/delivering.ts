@@ -21,7 +21,7 @@ interface RoleWorkDeps {
   /** Starts the work that needs the role. Resolves to a function that stops it, and resolves when it has stopped. */
   readonly begin: (role: Role) => Promise<() => Promise<void>>
   /** Called when an attempt failed; it is repeated. */
-  readonly failed: (error: unknown) => void
+  readonly reportFailure: (error: unknown) => void
   readonly time: Time
 }
 
@@ -61,7 +61,7 @@ export class Delivering {
 
   /** Tries twice a second until something comes of it; `undefined` when it is stopped before. */
   async #until<T>(
-    { failed, time }: RoleWorkDeps,
+    { reportFailure, time }: RoleWorkDeps,
     attempt: () => Promise<T | undefined> | T | undefined,
   ): Promise<T | undefined> {
     const { signal } = this.#stopping
@@ -70,7 +70,7 @@ export class Delivering {
         const done = await attempt()
         if (done) return done
       } catch (error) {
-        failed(error)
+        reportFailure(error)
       }
       await time.sleep(roleLookMs, signal).catch(() => {})
     }
@@ -146,7 +146,7 @@ export function startDelivering(
     why = fault
   }
   const delivering = new Delivering(
-    { take: () => roles.takeDeliveryAsDaemon(time.nowMs()), begin, failed: onFailure, time },
+    { take: () => roles.takeDeliveryAsDaemon(time.nowMs()), begin, reportFailure: onFailure, time },
     role,
   )
   return { roleLost, stop: () => delivering.stop() }

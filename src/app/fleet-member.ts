@@ -85,10 +85,10 @@ export async function joinFleet(
   stack: AsyncDisposableStack,
 ): Promise<FleetMember> {
   const { config } = daemon.context
-  const { shared } = daemon.outbox
-  if (!shared || config.data.kind === 'folder') throw new Error('the outbox of a fleet is in a database')
+  const { sharedOutbox } = daemon.outbox
+  if (!sharedOutbox || config.data.kind === 'folder') throw new Error('the outbox of a fleet is in a database')
   const parts = stack.use(new AsyncDisposableStack())
-  const member = new FleetParts(daemon, shared, sharedTime, await shared.store.salt(), parts)
+  const member = new FleetParts(daemon, sharedOutbox, sharedTime, await sharedOutbox.store.salt(), parts)
   return member.start(await rolesOf(config), config.data.keptIn)
 }
 
@@ -127,8 +127,8 @@ class FleetParts {
     this.#name = config.fleet.name ?? hostname()
     this.#collectors = protocolCollectors(config)
     this.#trouble = troubleLog(context, outbox)
-    const { failed } = this.#trouble
-    this.#engine = this.#keep(new JobEngine({ statements: sharedOutbox.jobs, time, failed }))
+    const { reportFailure } = this.#trouble
+    this.#engine = this.#keep(new JobEngine({ statements: sharedOutbox.jobs, time, reportFailure }))
     const { store } = sharedOutbox
     const agreeing = {
       store,
@@ -151,13 +151,13 @@ class FleetParts {
   async start(roles: Pick<Roles, 'deliverer'>, keptIn: string): Promise<FleetMember> {
     const { context, outbox, connection, chains, make, seen } = this.#daemon
     const { config, time, log } = context
-    const [engine, lanes, leases, { failed }] = [this.#engine, this.#lanes, this.#leases, this.#trouble]
+    const [engine, lanes, leases, { reportFailure }] = [this.#engine, this.#lanes, this.#leases, this.#trouble]
     await this.#agreement.begin()
     const now = () => ({ ...seen(), fleetTroubles: this.#troubles })
     if (config.heartbeat || config.notify.length > 0) this.#report(now)
     const lanesNow = () => this.#worked
     const withDue = async () => (await lanes.work(lanesNow(), time)).due
-    const hours = this.#keep(new LaneClaims({ engine, lanes: lanesNow, withDue, fleet: leases, time, failed }))
+    const hours = this.#keep(new LaneClaims({ engine, lanes: lanesNow, withDue, fleet: leases, time, reportFailure }))
     const { store, backfills, intake } = this.#shared
     this.#repeat(reconcileMs, async () => {
       if (!leases.isOutdated) await reconcile({ store, backfills }, engine, lanes, lanesNow(), time)
@@ -165,12 +165,12 @@ class FleetParts {
     this.#backfill()
     this.#repeat(askClockMs, () => this.#sharedTime.ask(() => store.nowMs()))
     // Before hours are planned: what belonged to a machine that is gone may be collected here.
-    await this.#forget().catch(failed)
+    await this.#forget().catch(reportFailure)
     this.#repeat(hourMs, () => this.#forget())
     const finality = new Map(Object.values(chains).map(({ id }) => [id, this.#checkFinality(id)]))
     await this.#silenceForgotten()
     const pushMsMax = config.delivery.timeoutMs
-    const pushBack = this.#keep(new PushBack({ operators: outbox.operators, pushMsMax, time, log, failed }))
+    const pushBack = this.#keep(new PushBack({ operators: outbox.operators, pushMsMax, time, log, reportFailure }))
     const to = { make: make(), pushBack, commands: roles }
     for (const destination of connection.destinations) this.#deliver(destination, to)
     const mayPrune = () => context.clock?.mayPrune ?? true
@@ -185,7 +185,7 @@ class FleetParts {
     const counts = (...asked: Parameters<FleetAgreement['counts']>) => this.#agreement.counts(...asked)
     const kept = { intake, store, engine, claims: hours, lanes, counts, local, time }
     const requireHeld = (transaction: SharedTransaction) => leases.requireHeld(transaction)
-    const ownIntake = new FleetIntakeStore({ ...kept, checksFinality, requireHeld, failed })
+    const ownIntake = new FleetIntakeStore({ ...kept, checksFinality, requireHeld, reportFailure })
     leases.start()
     log.info({ name: this.#name, lanes: lanesNow() }, 'this daemon is one of a fleet')
     return { own: { intake: ownIntake, health: outbox.health }, now }
@@ -203,7 +203,7 @@ class FleetParts {
 
   /** Work that is done again and again, whether or not it succeeds. */
   #repeat(restMs: number, work: (stop: AbortSignal) => Promise<void>): Loop {
-    return this.#keep(repeated(work, restMs, this.#daemon.context.time, this.#trouble.failed))
+    return this.#keep(repeated(work, restMs, this.#daemon.context.time, this.#trouble.reportFailure))
   }
 
   /** The lanes that it works now: of chains, those that an endpoint can serve, as far as is known. */
@@ -228,10 +228,10 @@ class FleetParts {
     const { context, outbox } = this.#daemon
     this.#keep(
       backfillWorker({
-        ...{ context, outbox, shared: this.#shared, engine: this.#engine, collectors: this.#collectors },
+        ...{ context, outbox, sharedOutbox: this.#shared, engine: this.#engine, collectors: this.#collectors },
         lanes: async () => (await this.#lanes.work(this.#worked, context.time)).windows,
         standsBack: id => this.#agreement.standsBack(id),
-        failed: this.#trouble.failed,
+        reportFailure: this.#trouble.reportFailure,
       }),
     )
   }
@@ -254,7 +254,7 @@ class FleetParts {
       // As long as it lives: a line that repeats is folded.
       namesake: () => log.warn('another daemon has this name: give each a fleet.name of its own'),
       time,
-      failed: this.#trouble.failed,
+      reportFailure: this.#trouble.reportFailure,
     })
   }
 
@@ -327,7 +327,7 @@ class FleetParts {
     }
     const givingBack = async () => {
       log.warn({ destination: name }, 'this daemon does not reach the service: another one is let try')
-      void askKey('first').catch(this.#trouble.failed)
+      void askKey('first').catch(this.#trouble.reportFailure)
       // It does not wait as long as this one would have.
       await outbox.operators.requestFlush()
     }
@@ -376,7 +376,7 @@ function troubleLog({ log }: AppContext, { health }: Pick<Outbox, 'health'>) {
   let last = ''
   let isAway = false
   return {
-    failed(error: unknown): unknown {
+    reportFailure(error: unknown): unknown {
       health.recover(error)
       const explanation = health.explain(error)
       if (explanation instanceof Fault && explanation.code === 'database-unreachable') isAway = true

@@ -13,7 +13,7 @@ export async function startHeartbeat(
   config: NonNullable<AppContext['config']['heartbeat']>,
   stack: AsyncDisposableStack,
 ): Promise<void> {
-  const { time, clock, log, redactor, kept } = context
+  const { time, clock, log, redactor, keptCounts } = context
   const { Heartbeat } = await import('../reports/heartbeat/heartbeat.ts')
   const presentHour = () => (clock ? clock.hour : hourAt(time.nowMs()))
   const heartbeat = new Heartbeat({
@@ -36,7 +36,7 @@ export async function startHeartbeat(
     time,
     log,
     redactor,
-    counters: kept?.counters,
+    counters: keptCounts?.counters,
   })
   stack.defer(() => heartbeat.stop())
 }

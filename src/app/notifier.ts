@@ -7,7 +7,7 @@ export async function startNotifier(
   { context, outbox, now }: ReportingDeps,
   stack: AsyncDisposableStack,
 ): Promise<void> {
-  const { config, time, log, redactor, kept } = context
+  const { config, time, log, redactor, keptCounts } = context
   const [{ Notifier }, { receiverOf }, { troublesOf }] = await Promise.all([
     import('../reports/notify/notifier.ts'),
     import('../reports/notify/receivers.ts'),
@@ -32,7 +32,7 @@ export async function startNotifier(
     time,
     log,
     redactor,
-    counters: kept?.counters,
+    counters: keptCounts?.counters,
   })
   stack.defer(() => notifier.stop())
 }

@@ -45,7 +45,7 @@ export function openChains(
     // A run that waits for the chain must not reach its deadline because of it.
     const patienceMs = config.collect.deadlineMs / 3
     const endpoints = chain.rpc.map(ref => endpointSource(name, ref, context))
-    const countsOf = context.kept && ((url: string) => context.kept?.callsTo(chain, url))
+    const countsOf = context.keptCounts && ((url: string) => context.keptCounts?.callsTo(chain, url))
     const readerOptions = {
       name,
       id,

@@ -131,9 +131,9 @@ export function requireFolder({ data }: Pick<Config, 'data'>, fix: string): stri
 }
 
 /** Logs the result of a salvage: what was saved, what was lost, and where the damaged file is. */
-function logSalvage(log: Log, { reason, aside, metrics, lost }: NonNullable<Opened['salvaged']>): void {
+function logSalvage(log: Log, { reason, aside, metrics, lostHours }: NonNullable<Opened['salvaged']>): void {
   log.error({ reason, aside, metrics }, 'the outbox was damaged: everything readable is in a new one')
-  for (const { collector, hours, oldest, newest } of lost) {
+  for (const { collector, hours, oldest, newest } of lostHours) {
     const facts = { collector, hours, oldest: hourText(oldest), newest: hourText(newest) }
     log.error(facts, 'hours with lost values: they are due again')
   }

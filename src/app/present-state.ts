@@ -7,7 +7,7 @@ import type { AppContext } from './context.ts'
 
 /** The present state, without the service's widgets. */
 export function presentState(
-  { config, time, clock, kept }: AppContext,
+  { config, time, clock, keptCounts }: AppContext,
   outbox: Observed['outbox'],
   service: NamedService,
   startedAtMs: number,
@@ -32,7 +32,7 @@ export function presentState(
     isUnattended,
     ...(config.data.kind === 'postgres' && { kept: keptIn(config.data.keptIn) }),
     ...(clock && { clock: clock.verdict }),
-    ...(kept && { reports: kept.counters.reports }),
+    ...(keptCounts && { reports: keptCounts.counters.reports }),
   }
 }
 

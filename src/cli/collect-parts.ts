@@ -51,7 +51,7 @@ export async function collectParts(
   const alone = collectors.filter(one => !isDerived(one)).map(one => readParts(pipeline, [one], pasts, request))
   const mainReport = await reportOf((await Promise.all(alone)).flat(), outbox, request)
   await store(mainReport)
-  const collected = mainReport.parts.flatMap(({ accepted }) => accepted)
+  const collected = mainReport.parts.flatMap(({ acceptedValues }) => acceptedValues)
   const derivedParts = await readParts(pipeline, collectors.filter(isDerived), withCollected(pasts, collected), request)
   const derivedReport = await reportOf(derivedParts, outbox, request)
   await store(derivedReport)
@@ -69,13 +69,13 @@ async function reportOf(
   outbox: Pick<Outbox, 'intake' | 'operators'> | undefined,
   { hour, units }: AskedHour,
 ): Promise<CollectedReport> {
-  const metrics = parts.flatMap(({ accepted }) => accepted.map(({ metric }) => metric))
+  const metrics = parts.flatMap(({ acceptedValues }) => acceptedValues.map(({ metric }) => metric))
   const keys = metrics.map(({ id }) => ({ id, hour }))
   const entries = (await outbox?.operators.stored(keys)) ?? []
   const pasts = (await outbox?.intake.pasts(keys)) ?? []
   const byId = new Map(metrics.flatMap(({ id }, place) => (entries[place] ? [[id, entries[place]] as const] : [])))
   const isPrivate = new Set(
-    parts.flatMap(({ accepted }) => accepted.filter(one => one.isPrivate)).map(one => one.metric.id),
+    parts.flatMap(({ acceptedValues }) => acceptedValues.filter(one => one.isPrivate)).map(one => one.metric.id),
   )
   const warnings = metrics.flatMap((metric, place): Foreseen[] => {
     const state = byId.get(metric.id)?.state
@@ -98,17 +98,17 @@ async function readParts(
   const readings = await pipeline.read(await Promise.all(hours), pasts)
   return readings.map(reading => {
     const { collector, collected, description } = reading
-    const values = collected.accepted.map(one =>
+    const values = collected.acceptedValues.map(one =>
       description instanceof Fault ? one : withUnits(one, description, units),
     )
-    return { collector, ...collected, accepted: values, read: reading }
+    return { collector, ...collected, acceptedValues: values, reading }
   })
 }
 
 /** A part without values in another unit whose hour has a value already: that stands, so they are not held. */
 function withoutSettled(part: CollectedPart, stored: CollectedReport['stored']): CollectedPart {
   const isSettled = ({ metric, hold }: Accepted) => hold?.kind === 'unit' && isSent(stored.get(metric.id)?.state)
-  return { ...part, accepted: part.accepted.filter(entry => !isSettled(entry)) }
+  return { ...part, acceptedValues: part.acceptedValues.filter(entry => !isSettled(entry)) }
 }
 
 const isSent = (state: MetricState | undefined) => state === 'due' || state === 'delivered' || state === 'private'
@@ -120,12 +120,12 @@ async function storeParts(
   parts: readonly CollectedPart[],
   current: Hour,
 ): Promise<void> {
-  const stores = parts.map(async ({ read, ...collected }) => {
+  const stores = parts.map(async ({ reading, ...collected }) => {
     const { collector, inputChanges, fault } = collected
     if (inputChanges !== undefined) await intake.setInputs(collector.id, inputSpans(collector))
     if (fault?.code === 'hour-passed') return
-    await operators.expectHour(collector.id, read.hour, current)
-    await pipeline.record({ ...read, collected }, due, intake)
+    await operators.expectHour(collector.id, reading.hour, current)
+    await pipeline.record({ ...reading, collected }, due, intake)
   })
   await Promise.all(stores)
 }
@@ -157,7 +157,7 @@ interface AskedHour {
 export interface CollectedPart extends Collected {
   readonly collector: CollectorConfig
   /** As it was read. */
-  readonly read: HourToCollect & HourReading
+  readonly reading: HourToCollect & HourReading
 }
 
 /** An hour as it was collected, and how outbox and service will treat it. */

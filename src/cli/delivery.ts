@@ -104,11 +104,11 @@ async function roleOrDeliverer(context: AppContext, outbox: Outbox): Promise<Rol
  */
 export async function requireService(
   { config }: AppContext,
-  { shared }: Outbox,
+  { sharedOutbox }: Outbox,
   purpose: 'deliver' | 'compare',
 ): Promise<void> {
-  if (!shared) return
-  const { store } = shared
+  if (!sharedOutbox) return
+  const { store } = sharedOutbox
   const service = serviceAt(serviceAddress(config))
   const [counting] = await (purpose === 'deliver'
     ? store.agree([service], config.fleet.name ?? hostname())

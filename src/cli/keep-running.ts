@@ -192,9 +192,9 @@ class DaemonKeeper implements Disposable {
     let waiting: ReadConfig | undefined
     let lastMistakes = ''
     // The first look is at what was saved since it was read.
-    for (let asked: SignalRequest | 'retry' = 'look'; asked !== 'stop'; ) {
+    for (let request: SignalRequest | 'retry' = 'look'; request !== 'stop'; ) {
       const areSecretsNew = watchedFiles.haveSecretsChanged()
-      const isNew = watchedFiles.haveChanged() || asked === 'reload'
+      const isNew = watchedFiles.haveChanged() || request === 'reload'
       if (areSecretsNew && !isNew) this.#running?.retry()
       if (isNew) [waiting, lastMistakes] = [undefined, '']
       try {
@@ -217,18 +217,18 @@ class DaemonKeeper implements Disposable {
         }
         lastMistakes = mistakes
       }
-      asked = await this.#request(time, waiting && roomLookMs)
+      request = await this.#request(time, waiting && roomLookMs)
     }
     return { kind: 'stop' }
   }
 
   /** Reads and checks the saved configuration. */
-  async #readNext({ config, clock, place, kept }: AppContext, watchedFiles: WatchedFiles): Promise<ReadConfig> {
+  async #readNext({ config, clock, place, keptCounts }: AppContext, watchedFiles: WatchedFiles): Promise<ReadConfig> {
     const next = {
       ...readContext(config.file, ({ log }) => log.level),
       ...(clock && { clock }),
       ...(place && { place }),
-      ...(kept && { kept }),
+      ...(keptCounts && { keptCounts }),
     }
     const asRead = filesAsRead(next.config)
     watchedFiles.watchAlso(next.config)

@@ -67,7 +67,7 @@ async function runAsStandby(file: string, signals: Signals): Promise<number> {
  */
 async function runOnce(file: string, signals: Signals, warm?: WarmProcesses): Promise<number> {
   // Clock, data folders and counts outlive reloads.
-  const lasting = { clock: new WatchedClock(systemTime), place: new DataFolders(), kept: new KeptCounts() }
+  const lasting = { clock: new WatchedClock(systemTime), place: new DataFolders(), keptCounts: new KeptCounts() }
   const fileContext = { ...contextOf(file), ...lasting, ...(warm && { warm }) }
   // When two standbys take over, the one without the role must not have the port.
   await using earlyPort = warm && (await EarlyPort.open(fileContext.config))

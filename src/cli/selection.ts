@@ -40,7 +40,7 @@ type Narrowing = Omit<Selection, 'state'>
 /** Metrics in a state that a person has selected. */
 export interface SelectedMetrics<S extends string = string, M extends Pick<Metric, 'id' | 'protocolId'> = Metric> {
   readonly selection: Narrowing & { readonly state: S }
-  readonly found: readonly M[]
+  readonly metrics: readonly M[]
   readonly options: SelectionOptions
 }
 
@@ -71,7 +71,7 @@ export function isNarrow({ ids, reason, hour }: Narrowing): boolean {
  */
 export async function changeSelected(
   verb: string,
-  { selection, found, options }: SelectedMetrics<string, Pick<Metric, 'id' | 'protocolId'>>,
+  { selection, metrics, options }: SelectedMetrics<string, Pick<Metric, 'id' | 'protocolId'>>,
   act: () => Promise<void>,
 ): Promise<void> {
   const { state } = selection
@@ -80,7 +80,7 @@ export async function changeSelected(
       fix: `name metric or protocol ids, --reason TEXT or --hour H; all of them: tidegauge ${state} ${verb} --all`,
     })
   }
-  if (found.length > 0) await act()
+  if (metrics.length > 0) await act()
   else if (!isNarrow(selection)) print(`nothing is ${state}`)
 }
 
@@ -95,19 +95,19 @@ export function printDropped(count: number): void {
  * @param misfit a sentence about one
  */
 export async function noteMisfits(
-  { selection, found, ...call }: SelectedMetrics<string, Pick<Metric, 'id' | 'protocolId'>> & NamesFrom,
+  { selection, metrics, ...call }: SelectedMetrics<string, Pick<Metric, 'id' | 'protocolId'>> & NamesFrom,
   misfit: (name: string) => string | Promise<string>,
 ): Promise<void> {
   const { state, ids = [] } = selection
   if (!isNarrow(selection)) return
-  const strangers = ids.filter(name => !found.some(({ id, protocolId }) => name === id || name === protocolId))
+  const strangers = ids.filter(name => !metrics.some(({ id, protocolId }) => name === id || name === protocolId))
   const known = strangers.length > 0 ? await knownNames(call) : []
   for (const name of strangers) {
     const near = meant(name, known)
     note(`${await misfit(name)}${near === undefined || near === name ? '' : `: did you mean ${near}?`}`)
   }
-  if (found.length === 0 && strangers.length === 0) note(`no ${state} metric fits`)
-  if (found.length > 0 && strangers.length === 0) return
+  if (metrics.length === 0 && strangers.length === 0) note(`no ${state} metric fits`)
+  if (metrics.length > 0 && strangers.length === 0) return
   note(`  → tidegauge ${state} ls lists what is ${state}`)
   endIncomplete()
 }

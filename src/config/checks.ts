@@ -36,10 +36,10 @@ interface NamedId {
  */
 export function check(documents: readonly ConfigDocument[], isWhole: boolean): PlacedMistake[] {
   const [first] = documents
-  const main = first?.written
+  const main = first?.rawValue
   if (!first || !isRecord(main)) return []
-  const protocols = documents.flatMap(({ written, placeOf }) =>
-    isRecord(written) ? entriesOf({ map: written, path: [], placeOf }, 'protocols') : [],
+  const protocols = documents.flatMap(({ rawValue, placeOf }) =>
+    isRecord(rawValue) ? entriesOf({ map: rawValue, path: [], placeOf }, 'protocols') : [],
   )
   const ids = protocols.flatMap(({ map: { id }, path, placeOf }) => {
     const idPath = [...path, 'id']
@@ -63,10 +63,10 @@ export function check(documents: readonly ConfigDocument[], isWhole: boolean): P
 /** Mistake of a configuration in which no file has `protocols`. An unreadable file may have them. */
 function missingProtocols(documents: readonly ConfigDocument[]): PlacedMistake[] {
   const [main] = documents
-  const mayHave = ({ written }: ConfigDocument) => !isRecord(written) || 'protocols' in written
+  const mayHave = ({ rawValue }: ConfigDocument) => !isRecord(rawValue) || 'protocols' in rawValue
   if (!main || documents.some(mayHave)) return []
   const example = exampleOf(partAt(operatorForm.json(), ['protocols']))
-  const isIncluding = valueAt(main.written, ['include', 0]) !== undefined
+  const isIncluding = valueAt(main.rawValue, ['include', 0]) !== undefined
   const where = isIncluding ? ', neither here nor in an included file' : ''
   const place = isIncluding ? main.placeOf(['include'], 'key') : main.placeOf([], 'key')
   return [{ place, message: `missing: protocols${where}`, fix: `add it, for example protocols: ${example}` }]
@@ -256,8 +256,8 @@ function textsIn(value: unknown): string[] {
 
 /** The maps of a section, one of each file. */
 function mapsOf(documents: readonly ConfigDocument[], section: string): MapAtPath[] {
-  return documents.flatMap(({ written, placeOf }) => {
-    const map = valueAt(written, [section])
+  return documents.flatMap(({ rawValue, placeOf }) => {
+    const map = valueAt(rawValue, [section])
     return isRecord(map) ? [{ map, path: [section], placeOf }] : []
   })
 }
@@ -269,7 +269,7 @@ function namesOf(maps: readonly MapAtPath[], fix: string): NamedId[] {
 }
 
 function chainNames(documents: readonly ConfigDocument[]): readonly string[] {
-  const chains = valueAt(documents[0]?.written, ['chains'])
+  const chains = valueAt(documents[0]?.rawValue, ['chains'])
   return isRecord(chains) ? Object.keys(chains) : []
 }
 
@@ -289,7 +289,7 @@ function unnameable({ id, path, place }: NamedId): PlacedMistake[] {
 
 /** Checks that every protocol has a key for a remote service; the embedded one has its own. */
 function checkKeys(
-  { written: tree, placeOf }: ConfigDocument,
+  { rawValue: tree, placeOf }: ConfigDocument,
   protocols: readonly MapAtPath[],
   isWhole: boolean,
 ): PlacedMistake[] {

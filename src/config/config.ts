@@ -94,10 +94,10 @@ export function configSecrets(config: Config): ConfigSecret[] {
 }
 
 function secretsOfService({ key, headers, certificate }: Extract<ServiceConfig, { kind: 'remote' }>) {
-  const [what, isKey] = ['the key of the certificate for the service', { kind: 'certificate-key' }] as const
+  const [purpose, isKey] = ['the key of the certificate for the service', { kind: 'certificate-key' }] as const
   return [
     ...(key ? [{ what: 'the key of the service', ref: key, place: key.place, use: { kind: 'word' } } as const] : []),
-    ...(certificate ? [{ what, ref: certificate.key, place: certificate.key.place, use: isKey }] : []),
+    ...(certificate ? [{ what: purpose, ref: certificate.key, place: certificate.key.place, use: isKey }] : []),
     ...(headers ? secretsOfHeaders('the service', headers) : []),
   ]
 }
@@ -415,5 +415,5 @@ export interface OptionMistake {
   /** One sentence that repeats no secret. */
   readonly message: string
   /** For an unknown option: the known ones. */
-  readonly known?: readonly string[]
+  readonly knownNames?: readonly string[]
 }

@@ -15,7 +15,7 @@ export interface ConfigDocument<T = unknown> {
   /** Mistakes that the schema found. */
   readonly found: readonly PlacedMistake[]
   /** The value as written, with mistyped keys replaced by the ones meant; absent for an unreadable text. */
-  readonly written?: unknown
+  readonly rawValue?: unknown
   /** Absent with any mistake. */
   readonly parsed?: T
   readonly placeOf: PlaceOf
@@ -41,7 +41,13 @@ export function readDocument<S extends z.ZodType>(
     return { file, yamlMistakes: [...yamlMistakes, empty], found: [], placeOf }
   }
   const { found, parsed } = examine(tree, form)
-  const own = { file, yamlMistakes, found: found.map(mistake => inFile(file, mistake)), written: tree.value(), placeOf }
+  const own = {
+    file,
+    yamlMistakes,
+    found: found.map(mistake => inFile(file, mistake)),
+    rawValue: tree.value(),
+    placeOf,
+  }
   return parsed.success && found.length === 0 ? { ...own, parsed: parsed.data } : own
 }
 

@@ -382,8 +382,8 @@ const isUnknown = ({ message }: OptionMistake) => message.startsWith('unknown op
 
 /** Whether a mistake is one of a map as a whole in which an option is mistyped. */
 function isEchoIn(mistakes: readonly OptionMistake[]): (mistake: OptionMistake) => boolean {
-  const typos = mistakes.filter(({ path, known = [], ...mistake }) => {
-    return isUnknown({ path, ...mistake }) && meant(String(path.at(-1)), known) !== undefined
+  const typos = mistakes.filter(({ path, knownNames = [], ...mistake }) => {
+    return isUnknown({ path, ...mistake }) && meant(String(path.at(-1)), knownNames) !== undefined
   })
   const maps = new Set(typos.map(({ path }) => pathText(path.slice(0, -1))))
   return mistake => !isUnknown(mistake) && maps.has(pathText(mistake.path))
@@ -399,12 +399,12 @@ function nearest({ path }: OptionMistake, missing: readonly OptionMistake[]): Op
 
 function unknown(
   { use, placeOf }: CollectorConfig,
-  { path, known = [] }: OptionMistake,
+  { path, knownNames = [] }: OptionMistake,
   missingOption: OptionMistake | undefined,
 ): PlacedMistake {
   const name = String(path.at(-1))
-  const near = missingOption ? String(missingOption.path.at(-1)) : meant(name, known)
-  const here = known.length > 0 ? `known here: ${known.join(', ')}` : `${use} has no such option`
+  const near = missingOption ? String(missingOption.path.at(-1)) : meant(name, knownNames)
+  const here = knownNames.length > 0 ? `known here: ${knownNames.join(', ')}` : `${use} has no such option`
   // Most want a sum or a change over a day.
   const advice = name === 'hours' ? `${here}; windows of hours are for use: derived` : here
   return {

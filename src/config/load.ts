@@ -81,8 +81,8 @@ export function parseConfig(file: string, text: string): Config {
 export function parseFiles(file: string, textOf: (file: string) => FileText = readText): Config {
   const fileText = textOf(file)
   const main = readDocument(file, fileText, operatorForm)
-  const written = valueAt(main.written, ['include'])
-  const { includes, mistakes } = expandIncludes(file, written, index => main.placeOf(['include', index]))
+  const includeValue = valueAt(main.rawValue, ['include'])
+  const { includes, mistakes } = expandIncludes(file, includeValue, index => main.placeOf(['include', index]))
   const includedFiles = includes.flatMap(({ files }) => files.map(one => ({ file: one, read: textOf(one) })))
   const includedDocuments = includedFiles.map(one => readDocument(one.file, one.read, includedForm))
   const documents = [main, ...includedDocuments]
@@ -90,7 +90,7 @@ export function parseFiles(file: string, textOf: (file: string) => FileText = re
   const yamlMistakes = documents.flatMap(document => document.yamlMistakes)
   // A mistake of the YAML is not reported again as one of the value.
   const knownPlaces = new Set(yamlMistakes.map(({ place }) => placeText(place)))
-  const checked = 'written' in main ? check(documents, mistakes.length === 0) : []
+  const checked = 'rawValue' in main ? check(documents, mistakes.length === 0) : []
   const found = [...documents.flatMap(document => document.found), ...mistakes, ...checked]
   const allMistakes = inOrder(
     [...yamlMistakes, ...found.filter(({ place }) => !knownPlaces.has(placeText(place)))],
@@ -365,7 +365,7 @@ function deepFreeze<T>(value: T): T {
  * The collectors, prices and lists of a file with mistakes that are written well enough to check their options, so that all
  * mistakes are reported at once.
  */
-function draftsIn({ written, placeOf }: ConfigDocument): CollectorConfig[] {
+function draftsIn({ rawValue, placeOf }: ConfigDocument): CollectorConfig[] {
   const isPrice = (sources: unknown) => Array.isArray(sources) && sources.length > 0
   const mayHaveTokens = (written: unknown) => isPrice(isRecord(written) ? written['sources'] : written)
   const kinds = [
@@ -374,12 +374,12 @@ function draftsIn({ written, placeOf }: ConfigDocument): CollectorConfig[] {
     ['lists', listConfig, isRecord],
   ] as const
   const drafts = kinds.flatMap(([key, configOf, isWhole]) => {
-    const section = valueAt(written, [key])
+    const section = valueAt(rawValue, [key])
     return Object.entries(isRecord(section) ? section : {}).flatMap(([name, own]) =>
       isWhole(own) ? [configOf(name, own, placeOf).collector] : [],
     )
   })
-  return [...drafts, ...collectorsIn(written, placeOf)]
+  return [...drafts, ...collectorsIn(rawValue, placeOf)]
 }
 
 function collectorsIn(tree: unknown, placeOf: PlaceOf): CollectorConfig[] {

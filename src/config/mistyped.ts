@@ -7,7 +7,7 @@ import { type PlacedMistake, pathText } from './mistakes.ts'
  * Finds addresses with capital letters that do not fit them (EIP-55): one digit is wrong. A node answers for any address, so
  * that a mistyped one has no balance, no role and no events, without a word.
  */
-export function mistypedAddresses({ written, placeOf }: ConfigDocument): PlacedMistake[] {
+export function mistypedAddresses({ rawValue, placeOf }: ConfigDocument): PlacedMistake[] {
   const visit = (part: unknown, path: readonly PropertyKey[]): PlacedMistake[] => {
     if (typeof part === 'string') return isMistyped(part) ? [mistake(part, path, 'value')] : []
     if (Array.isArray(part)) return part.flatMap((each, place) => visit(each, [...path, place]))
@@ -22,7 +22,7 @@ export function mistypedAddresses({ written, placeOf }: ConfigDocument): PlacedM
     message: `${pathText(path)}: the address ${address} is mistyped: its capital letters do not fit it`,
     fix: 'copy it again; if you know that it is right, write it in small letters',
   })
-  return visit(written, [])
+  return visit(rawValue, [])
 }
 
 /** Whether a text is an address in mixed case with another checksum than its own. */

@@ -57,12 +57,12 @@ export class Delivery {
     this.#deps = deps
     const { outbox, destination, pacer, time, onPushed } = deps
     const [gate, quarantine, unconfirmedSends] = [new Gate(deps), this.#quarantine, new UnconfirmedSends(outbox)]
-    const recorder = new Recorder({ ...deps, quarantine, unconfirmed: unconfirmedSends })
+    const recorder = new Recorder({ ...deps, quarantine, unconfirmedSends: unconfirmedSends })
     this.#gate = gate
     this.#unconfirmed = unconfirmedSends
     this.#recorder = recorder
     this.#parts = {
-      ...{ ...deps, gate, quarantine, unconfirmed: unconfirmedSends, recorder, unrecorded: recorder.unrecorded },
+      ...{ ...deps, gate, quarantine, unconfirmedSends: unconfirmedSends, recorder, unrecorded: recorder.unrecorded },
       protocolIds: destination.protocols.map(({ id }) => id),
       quarantineProbes: new QuarantineProbes(quarantine, time, pacer.intervalMs),
       batchSize: new BatchSize(),

@@ -92,10 +92,10 @@ export class Gate {
    * `asked` when a person has requested a flush from another process since the last call, else the argument. A flush
    * calls it first.
    */
-  async occasion(wanted: FlushOccasion): Promise<FlushOccasion> {
+  async occasion(occasion: FlushOccasion): Promise<FlushOccasion> {
     const isAsked = await this.#stored.read()
     const isWaiting = retryAfterAt(this.#state, this.#deps.time.nowMs()) > 0
-    if (!isAsked && !(wanted === 'asked' && isWaiting)) return wanted
+    if (!isAsked && !(occasion === 'asked' && isWaiting)) return occasion
     try {
       // With a failure the flush begins with a small batch, whose answer may set a retry-after again.
       const failures = Math.max(this.#state.failures, isWaiting ? 1 : 0)
@@ -104,7 +104,7 @@ export class Gate {
       return 'asked'
     } catch {
       // If this threw, the request would be repeated for ever. The flush reports the error of the disk.
-      return wanted
+      return occasion
     }
   }
 

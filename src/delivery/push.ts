@@ -27,7 +27,7 @@ export interface SenderDeps {
   readonly destination: Pick<Destination, 'protocols'>
   readonly gate: Pick<Gate, 'pushSlot' | 'requestSlot' | 'noteClock' | 'pushed' | 'isRetrySoon'>
   readonly outbox: Pick<DeliveryStore, 'present' | 'stillDue'>
-  readonly unconfirmed: Pick<UnconfirmedSends, 'add'>
+  readonly unconfirmedSends: Pick<UnconfirmedSends, 'add'>
   readonly batchSize: BatchSize
   /** Called with a batch when its push has ended, whatever the outcome. Default: nothing is. */
   readonly onPushed?: (batch: Batch) => void
@@ -68,13 +68,13 @@ export class Sender {
    * Rejects only with the signal's reason, when it is stopped during or between attempts.
    */
   async push(batch: Batch, attempts: Attempts): Promise<Pushed> {
-    const { unconfirmed, onPushed } = this.#deps
+    const { unconfirmedSends, onPushed } = this.#deps
     try {
       const pushed = await this.#pushed(batch, attempts)
       this.#note(batch, pushed)
       return pushed
     } catch (error) {
-      unconfirmed.add(batch)
+      unconfirmedSends.add(batch)
       throw error
     } finally {
       onPushed?.(batch)
@@ -126,11 +126,11 @@ export class Sender {
   }
 
   #note(batch: Batch, { verdict: judgement, attempts }: Pushed): void {
-    const { unconfirmed, batchSize, log } = this.#deps
+    const { unconfirmedSends, batchSize, log } = this.#deps
     // An earlier attempt may have been stored, whatever the last one was answered.
-    if (judgement.kind === 'transient' || (judgement.kind !== 'settled' && attempts > 1)) unconfirmed.add(batch)
+    if (judgement.kind === 'transient' || (judgement.kind !== 'settled' && attempts > 1)) unconfirmedSends.add(batch)
     if (judgement.kind === 'settled') {
-      unconfirmed.add(judgement.resend)
+      unconfirmedSends.add(judgement.resend)
       if (judgement.delivered.length > 0) batchSize.accepted(batch.length)
     }
     if (judgement.kind === 'refused' && judgement.status === 413) batchSize.refused(batch.length)

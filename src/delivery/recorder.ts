@@ -35,7 +35,7 @@ interface RecorderDeps {
   readonly outbox: Pick<DeliveryStore, 'recordVerdicts'>
   readonly clock: ServiceClock
   readonly quarantine: Quarantine
-  readonly unconfirmed: UnconfirmedSends
+  readonly unconfirmedSends: UnconfirmedSends
   readonly log: Log
   readonly time: Time
   /** Counts what is delivered. Default: nothing is counted. */
@@ -84,19 +84,19 @@ export class Recorder {
 
   /** The verdicts to be recorded: without warnings that were expected. */
   async #wanted({ delivered, dead, warnings }: MetricVerdicts, sending: Sending): Promise<MetricVerdicts> {
-    const { clock, unconfirmed, time } = this.#deps
+    const { clock, unconfirmedSends, time } = this.#deps
     const latest = clock.latestHour(time.nowMs())
     // A metric rejected because this machine's clock is ahead is sent again in its time.
     const deadNow = dead.filter(({ metric }) => metric.hour <= latest)
     return {
       delivered,
       dead: deadNow,
-      warnings: await unconfirmed.unexpectedWarnings(warnings, sending, delivered),
+      warnings: await unconfirmedSends.unexpectedWarnings(warnings, sending, delivered),
     }
   }
 
   async #write(verdicts: MetricVerdicts, onDelayed: () => void): Promise<void> {
-    const { quarantine, unconfirmed } = this.#deps
+    const { quarantine, unconfirmedSends } = this.#deps
     const { delivered, dead } = verdicts
     const metrics = [...delivered, ...dead.map(({ metric }) => metric)]
     const exclude = () => {
@@ -107,13 +107,13 @@ export class Recorder {
       await this.#commits.schedule({ verdicts, onDelayed: exclude })
     } catch (error) {
       // The service has them, and the outbox does not know: they are sent again.
-      unconfirmed.add(delivered)
+      unconfirmedSends.add(delivered)
       throw error
     } finally {
       this.unrecorded.delete(metrics)
     }
     if (this.#deps.counters) this.#deps.counters.delivered += delivered.length
-    unconfirmed.remove(delivered)
+    unconfirmedSends.remove(delivered)
     quarantine.delivered(delivered)
     for (const { metric } of dead) quarantine.dead(metric)
     this.#log(verdicts)

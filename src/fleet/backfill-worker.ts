@@ -38,7 +38,7 @@ export interface WindowClaim {
    *
    * @throws Fault `hour-taken-over` when it is lost
    */
-  readonly owned: CommitStep
+  readonly requireOwned: CommitStep
 }
 
 /** Dependencies of `BackfillWorker`. */
@@ -51,12 +51,12 @@ export interface BackfillWorkerDeps {
   /** Whether the collectors of a window are configured here. */
   readonly knows: (window: BackfillWindow) => boolean
   /** Reads a window of a lane. @returns its result, for the process that asked for it */
-  readonly read: (lane: Lane, window: BackfillWindow, claimed: WindowClaim) => Promise<WindowResult>
+  readonly readWindow: (lane: Lane, window: BackfillWindow, claimed: WindowClaim) => Promise<WindowResult>
   /** Called while a lane has no window, and at the end. Never rejects. */
   readonly rest: (lane: Lane) => Promise<void>
   readonly time: Pick<Time, 'steadyMs' | 'sleep'>
   /** Called with errors; it is tried again. */
-  readonly failed: (error: unknown) => void
+  readonly reportFailure: (error: unknown) => void
 }
 
 /** A window that this daemon reads. */
@@ -110,13 +110,13 @@ export class BackfillWorker {
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
-    const { lanes, time, failed } = this.#deps
-    const touching = [...this.#reading.values()].map(reading => this.#touch(reading).catch(failed))
+    const { lanes, time, reportFailure } = this.#deps
+    const touching = [...this.#reading.values()].map(reading => this.#touch(reading).catch(reportFailure))
     const open = await lanes().catch((error: unknown) => {
-      failed(error)
+      reportFailure(error)
       return []
     })
-    const beginning = open.map(lane => this.#begin(lane).catch(failed))
+    const beginning = open.map(lane => this.#begin(lane).catch(reportFailure))
     await Promise.all([...touching, ...beginning])
     await time.sleep(claimMs, signal).catch(() => {})
   }
@@ -166,7 +166,7 @@ export class BackfillWorker {
 
   /** Never rejects. */
   async #read(lane: Lane, window: BackfillWindow, reading: WindowReading): Promise<void> {
-    const { engine, read, time, failed } = this.#deps
+    const { engine, readWindow, time, reportFailure } = this.#deps
     const { queue, stopping } = reading
     const requireOwned = oncePerCommit(async transaction => {
       const isOwned = !reading.claim.isLost && (await engine.keep(queue, reading.claim.attempt, transaction))
@@ -178,17 +178,17 @@ export class BackfillWorker {
       if (!reading.claim.isLost) await engine.release(queue, [reading.claim.attempt])
     }
     try {
-      const result = await read(lane, window, { signal: stopping.signal, owned: requireOwned })
+      const result = await readWindow(lane, window, { signal: stopping.signal, requireOwned: requireOwned })
       if (stopping.signal.aborted) await giveBack()
       else await this.#finish(queue, reading.claim.attempt, result)
     } catch (error) {
-      failed(error)
+      reportFailure(error)
       this.#refusedAtMs.set(lane, time.steadyMs())
-      await giveBack().catch(failed)
+      await giveBack().catch(reportFailure)
     }
     this.#reading.delete(lane)
     // The next one at once: a window takes a second or two.
-    if (!this.#isStopping) await this.#begin(lane).catch(failed)
+    if (!this.#isStopping) await this.#begin(lane).catch(reportFailure)
   }
 
   /** A window with runs left stays asked for: it gets another job once the result is forgotten. */

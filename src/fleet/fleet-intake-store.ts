@@ -46,7 +46,7 @@ interface FleetIntakeDeps {
   readonly requireHeld: CommitStep
   readonly time: Pick<Time, 'steadyMs'>
   /** Called with errors that are mended later. */
-  readonly failed: (error: unknown) => void
+  readonly reportFailure: (error: unknown) => void
 }
 
 /**
@@ -85,7 +85,7 @@ export class FleetIntakeStore implements IntakeStore {
 
   /** As the outbox; an error is mended later. */
   async endRetryWaits(collectors: readonly string[]): Promise<void> {
-    await this.#deps.intake.endRetryWaits(collectors).catch(this.#deps.failed)
+    await this.#deps.intake.endRetryWaits(collectors).catch(this.#deps.reportFailure)
   }
 
   /** As the outbox. Creates the jobs of lanes when no planning is in progress, so that a job sees every collector. */
@@ -172,7 +172,7 @@ export class FleetIntakeStore implements IntakeStore {
         end.isEnded = await this.#endIfLastOnce(claimedHour, { scope, beforeMs }, transaction)
       })
       if (end.isEnded) claims.forget(claimedHour)
-      else if (outcome.failed) claims.noteFailure(claimedHour)
+      else if (outcome.failure) claims.noteFailure(claimedHour)
       return result
     } catch (error) {
       if (error instanceof Fault && error.code === 'hour-taken-over') claims.forget(claimedHour)
@@ -197,11 +197,11 @@ export class FleetIntakeStore implements IntakeStore {
 
   /** Never rejects: the reconciler makes what is missing. The job of another machine would wait for it, however long it is gone. */
   async #makeJobs(): Promise<void> {
-    const { engine, claims, failed } = this.#deps
+    const { engine, claims, reportFailure } = this.#deps
     const planned = [...this.#planned].filter(([lane]) => claims.works(lane) || !isMachineLane(lane))
     this.#planned.clear()
     const jobs = planned.map(([lane, hour]) => engine.insert(laneQueue(lane), [laneJob({ lane, hour })]))
-    await Promise.all(jobs).catch(failed)
+    await Promise.all(jobs).catch(reportFailure)
   }
 
   /** The due collectors of a claimed hour. */
@@ -337,11 +337,11 @@ export class LocalHours {
   }
 
   /** Takes note of an outcome that was stored. */
-  recorded({ collector, hour, accepted, failed }: CollectionOutcome): void {
+  recorded({ collector, hour, acceptedValues, failure }: CollectionOutcome): void {
     if (!this.#nowOnly.has(collector)) return
-    if (!failed) this.#done.set(collector, hour)
-    if (!failed && this.#due.get(collector) === hour) this.#due.delete(collector)
-    for (const { metric, hold } of accepted) {
+    if (!failure) this.#done.set(collector, hour)
+    if (!failure && this.#due.get(collector) === hour) this.#due.delete(collector)
+    for (const { metric, hold } of acceptedValues) {
       const { id, value, unit } = metric
       if (!hold) this.#pasts.set(id, { ...(unit !== undefined && { unit }), previous: { hour, value } })
     }
@@ -353,20 +353,20 @@ export class LocalHours {
    * @throws `error` otherwise; Fault `outbox-unusable` when the folder cannot be written
    */
   async keep(outcome: CollectionOutcome, error: unknown): Promise<Recorded> {
-    const { collector, hour, accepted } = outcome
+    const { collector, hour, acceptedValues } = outcome
     const cause = await this.#causeOf(error)
-    if (!this.#nowOnly.has(collector) || accepted.length === 0 || !this.#isAway(cause)) throw error
+    if (!this.#nowOnly.has(collector) || acceptedValues.length === 0 || !this.#isAway(cause)) throw error
     this.#deps.outcomes.keep(outcome)
     this.#mayHave = true
     this.recorded(outcome)
     const facts = {
       collector,
       hour: hourText(hour),
-      metrics: accepted.length,
+      metrics: acceptedValues.length,
       fault: faultLine(this.#explained(cause)),
     }
     this.#deps.log.warn(facts, 'values that can be read only now are kept in the local folder')
-    return { added: accepted.length, corrected: 0 }
+    return { added: acceptedValues.length, corrected: 0 }
   }
 
   /** Stores what the local folder has, as far as the database takes it now. Never rejects. */
@@ -375,12 +375,12 @@ export class LocalHours {
     this.#mayHave = false
     const { outcomes, intake, log } = this.#deps
     for (const local of outcomes.all()) {
-      const { collector, hour, failed } = local.outcome
+      const { collector, hour, failure } = local.outcome
       const facts = { collector, hour: hourText(hour) }
       try {
         const outcome = await this.#judged(local.outcome)
         // It may have been away when the hour was to be planned.
-        const { added } = await intake.record(failed ? outcome : { ...outcome, unexpected: true }, nowMs)
+        const { added } = await intake.record(failure ? outcome : { ...outcome, unexpected: true }, nowMs)
         outcomes.forget(local)
         const message = added > 0 ? 'kept values are in the database now' : 'the database has these kept values already'
         log.info({ ...facts, metrics: added }, message)
@@ -395,13 +395,13 @@ export class LocalHours {
 
   /** An outcome whose units are compared with those in the database, which could not be asked when it was read. */
   async #judged(outcome: CollectionOutcome): Promise<CollectionOutcome> {
-    const pasts = await this.#deps.intake.pasts(outcome.accepted.map(({ metric }) => metric))
-    const acceptedValues = outcome.accepted.map((value, place) => {
+    const pasts = await this.#deps.intake.pasts(outcome.acceptedValues.map(({ metric }) => metric))
+    const acceptedValues = outcome.acceptedValues.map((value, place) => {
       const past = pasts[place]
       const hold = value.hold ?? (past && unitHold(value.metric, past))
       return hold ? { ...value, hold } : value
     })
-    return { ...outcome, accepted: acceptedValues }
+    return { ...outcome, acceptedValues: acceptedValues }
   }
 
   /** Why an outcome was not stored: a claim that ran out means that another daemon has the hour, or that the database is away. */

@@ -96,7 +96,7 @@ interface PushBackDeps {
   readonly time: Pick<Time, 'steadyMs' | 'sleep'>
   readonly log: Log
   /** Called with errors, which are repeated. */
-  readonly failed: (error: unknown) => void
+  readonly reportFailure: (error: unknown) => void
 }
 
 /** Metrics that were sent without the lease, and when to look at them, by the steady clock. */
@@ -139,12 +139,12 @@ export class PushBack {
   }
 
   async #look(upToMs: number): Promise<void> {
-    const { pushMsMax, failed } = this.#deps
+    const { pushMsMax, reportFailure } = this.#deps
     for (const send of [...this.#sends].filter(({ atMs }) => atMs <= upToMs)) {
       try {
         await this.#resend(send.metrics)
       } catch (error) {
-        failed(error)
+        reportFailure(error)
         return
       }
       this.#sends.delete(send)

@@ -37,7 +37,7 @@ interface JobEngineDeps {
   readonly statements: StatementRunner
   readonly time: Pick<Time, 'nowMs' | 'steadyMs' | 'sleep'>
   /** Called with errors of the engine's own upkeep, which is repeated. They may name the database's host. */
-  readonly failed: (error: unknown) => void
+  readonly reportFailure: (error: unknown) => void
 }
 
 /** Time for which the result of a job is kept. Ended jobs are deleted as often. */
@@ -251,7 +251,7 @@ export class JobEngine {
       const error = emittedError(emitted)
       const present = this.#boss
       if (isGone(error)) void present?.then(one => (one === boss ? this.#forget(present) : undefined)).catch(() => {})
-      this.#deps.failed(error)
+      this.#deps.reportFailure(error)
     })
     try {
       return await boss.start()

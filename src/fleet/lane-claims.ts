@@ -52,7 +52,7 @@ interface LaneClaimsDeps {
   readonly fleet: Pick<Leases, 'hasOthers' | 'isAnyOver' | 'isOutdated'>
   readonly time: Pick<Time, 'steadyMs' | 'sleep'>
   /** Called with errors of touches, which are repeated. */
-  readonly failed: (error: unknown) => void
+  readonly reportFailure: (error: unknown) => void
 }
 
 const hourOfJob = z.object({ hour: z.number().int().multipleOf(hourMs) })
@@ -73,7 +73,7 @@ export class LaneClaims {
     this.#deps = deps
     this.#touching.start()
     // Nothing that takes long may keep it from touching.
-    this.#supervising = repeated(() => this.#supervise(), claimMs, deps.time, deps.failed)
+    this.#supervising = repeated(() => this.#supervise(), claimMs, deps.time, deps.reportFailure)
   }
 
   /** The hours that it may work on without asking, the newest first. */
@@ -213,7 +213,7 @@ export class LaneClaims {
   /** Does something with the claims of each queue; an error of one is reported. */
   async #byQueue(act: (queue: string, claimed: readonly ClaimedHour[]) => Promise<void>): Promise<void> {
     const queues = Map.groupBy(this.#claimed.values(), ({ queue }) => queue)
-    await Promise.all([...queues].map(([queue, claimed]) => act(queue, claimed).catch(this.#deps.failed)))
+    await Promise.all([...queues].map(([queue, claimed]) => act(queue, claimed).catch(this.#deps.reportFailure)))
   }
 }
 

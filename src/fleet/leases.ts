@@ -35,7 +35,7 @@ interface LeasesDeps {
   readonly namesake: () => void
   readonly time: Pick<Time, 'steadyMs' | 'sleep'>
   /** Called with errors, which are repeated, and explains them. */
-  readonly failed: (error: unknown) => unknown
+  readonly reportFailure: (error: unknown) => unknown
 }
 
 /**
@@ -139,7 +139,7 @@ export class Leases {
   async stop(): Promise<void> {
     await this.#loop.stop()
     await Promise.all([...this.#all].map(lease => lease.stop()))
-    if (!this.#isOutdated) await this.#deps.store.leave(this.#holder).catch(this.#deps.failed)
+    if (!this.#isOutdated) await this.#deps.store.leave(this.#holder).catch(this.#deps.reportFailure)
   }
 
   get #holder(): LeaseHolder {
@@ -147,11 +147,11 @@ export class Leases {
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
-    const { time, failed } = this.#deps
+    const { time, reportFailure } = this.#deps
     try {
       if (!this.#isOutdated) await this.#renew()
     } catch (error) {
-      const explained = failed(error)
+      const explained = reportFailure(error)
       if (explained instanceof Fault && explained.code === 'database-version') {
         this.#isOutdated = true
         this.lose()
@@ -257,7 +257,7 @@ interface WantedLease {
   readonly work?: LeaseWork
 }
 
-interface LeaseDeps extends Pick<LeasesDeps, 'time' | 'failed'> {
+interface LeaseDeps extends Pick<LeasesDeps, 'time' | 'reportFailure'> {
   readonly leases: Pick<Leases, 'hasOthers' | 'trustLeftMs' | 'release'>
 }
 
@@ -357,7 +357,7 @@ export class Lease {
     const reason = this.#names.length > 0 ? this.#wanted.unable?.() : undefined
     if (reason !== undefined) this.noteFailure(reason)
     this.#adjusting ??= this.#adjusted()
-      .catch(error => void this.#deps.failed(error))
+      .catch(error => void this.#deps.reportFailure(error))
       .finally(() => {
         this.#adjusting = undefined
       })

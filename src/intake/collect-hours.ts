@@ -130,17 +130,17 @@ export class HourPipeline {
     return ends.flatMap(end => (end.status === 'fulfilled' ? [end.value] : []))
   }
 
-  #log({ collector, hour, attempts, collected: { accepted, fault }, outcome }: HourToCollect & HourResult): void {
+  #log({ collector, hour, attempts, collected: { acceptedValues, fault }, outcome }: HourToCollect & HourResult): void {
     const { log } = this.#deps
-    const facts = { collector: collector.id, hour: hourText(hour), metrics: accepted.length }
+    const facts = { collector: collector.id, hour: hourText(hour), metrics: acceptedValues.length }
     if (outcome.kind === 'gap') {
       log.error({ ...facts, fault: faultLine(outcome.fault) }, 'an hour that cannot be collected: a gap')
-    } else if (outcome.kind === 'stored' && outcome.failed && fault) {
+    } else if (outcome.kind === 'stored' && outcome.failure && fault) {
       const level = fault.code === 'chain-behind' ? 'debug' : isPermanent(fault) ? 'error' : 'warn'
-      const nextAttempt = new Date(outcome.failed.nextAttemptMs).toISOString()
+      const nextAttempt = new Date(outcome.failure.nextAttemptMs).toISOString()
       log[level]({ ...facts, fault: faultLine(fault), attempt: attempts + 1, nextAttempt }, 'not collected')
     }
-    for (const { metric, hold } of accepted) {
+    for (const { metric, hold } of acceptedValues) {
       if (!hold) continue
       const held = { metric: metric.id, hour: hourText(hour), reason: hold.reason }
       log.warn(held, 'metric held, not sent: see tidegauge held ls')

@@ -158,7 +158,7 @@ class DerivedHours {
     const failures = Object.fromEntries(failed.toSorted(([, a], [, b]) => Number(isWindow(a)) - Number(isWindow(b))))
     const fault = hourFault(failures)
     return {
-      accepted: computedValues,
+      acceptedValues: computedValues,
       failures,
       pins: [],
       provenance: provenanceOf(run),
@@ -186,8 +186,8 @@ class DerivedHours {
       const number = derivedNumber(value, hour, (id, at) => this.#inputOf(id, at), this.#reach)
       const outcome = { readings: { [label]: number }, failures: {}, pins: [] }
       const own = { ...description, metrics: spec ? { [label]: spec } : {} }
-      const { accepted, failures } = validate(collector, hour, own, outcome, this.#past.of)
-      return accepted[0] ?? { failure: failures[label] ?? faultRecord(unusable) }
+      const { acceptedValues, failures } = validate(collector, hour, own, outcome, this.#past.of)
+      return acceptedValues[0] ?? { failure: failures[label] ?? faultRecord(unusable) }
     } catch (error) {
       return { failure: faultRecord(asFault(error)) }
     }

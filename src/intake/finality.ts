@@ -195,7 +195,7 @@ export class Finality {
     const { corrected } = recordResult
     const consequence =
       corrected > 0
-        ? `${corrected} of ${collected.accepted.length} values differ and are pushed again`
+        ? `${corrected} of ${collected.acceptedValues.length} values differ and are pushed again`
         : 'the same values'
     log.warn({ ...facts, corrected }, `read again ${after}: ${consequence}`)
   }

@@ -232,7 +232,7 @@ export class WatchedClock extends DerivedTime {
     return mark
   }
 
-  #expected(steadyMs: number): ClockEvidence['expected'] {
+  #expected(steadyMs: number): ClockEvidence['expectedTime'] {
     if (!this.#trusted) return undefined
     const nowMs = this.#trusted.wallMs + steadyMs - this.#trusted.steadyMs
     const isMet = Math.abs(this.#latest.wallMs - nowMs) <= clockStepMs
@@ -243,12 +243,12 @@ export class WatchedClock extends DerivedTime {
     return this.#latest.steadyMs - this.#evenSinceMs
   }
 
-  #evidence({ wallMs, steadyMs }: Mark, expectation: ClockEvidence['expected']): ClockEvidence {
+  #evidence({ wallMs, steadyMs }: Mark, expectation: ClockEvidence['expectedTime']): ClockEvidence {
     const { storedMs, configuredMs } = this.#witnesses
     return {
       wallMs,
       evenMs: this.#evenMs,
-      ...(expectation && { expected: expectation }),
+      ...(expectation && { expectedTime: expectation }),
       ...(this.#service !== undefined && { serviceMs: this.#service + steadyMs }),
       ...(this.#head && { head: { chain: this.#head.chain, nowMs: this.#head.offset + steadyMs } }),
       ...(storedMs !== undefined && { storedMs }),

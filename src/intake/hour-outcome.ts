@@ -19,8 +19,8 @@ export const due: Purpose = { kind: 'due' }
 
 /** Effect of a reading on its hour. */
 export type HourOutcome =
-  /** Its values are stored, as far as it has any; with `failed`, it is not complete. */
-  | ({ readonly kind: 'stored' } & Pick<CollectionOutcome, 'mode' | 'unexpected' | 'failed'>)
+  /** Its values are stored, as far as it has any; with `failure`, it is not complete. */
+  | ({ readonly kind: 'stored' } & Pick<CollectionOutcome, 'mode' | 'unexpected' | 'failure'>)
   /** It can never be collected. */
   | { readonly kind: 'gap'; readonly fault: Fault }
   /** Its values stay as they are, and are not looked at again. */
@@ -52,7 +52,7 @@ interface EndedAt {
  */
 export function outcomeOf(
   hour: Omit<DueHour, 'collector'>,
-  { accepted, fault }: Pick<Collected, 'accepted' | 'fault'>,
+  { acceptedValues, fault }: Pick<Collected, 'acceptedValues' | 'fault'>,
   purpose: Purpose,
   { nowMs, chance }: EndedAt,
 ): HourOutcome {
@@ -61,7 +61,7 @@ export function outcomeOf(
       if (!fault) return { kind: 'stored' }
       if (isGap(fault, hour, nowMs)) return { kind: 'gap', fault }
       const nextAttemptMs = nowMs + retryDelayMs(fault, hour.attempts + 1, chance)
-      return { kind: 'stored', failed: { fault, nextAttemptMs } }
+      return { kind: 'stored', failure: { fault, nextAttemptMs } }
     }
     case 'replaced':
       if (!fault) return { kind: 'stored', mode: 'correct' }
@@ -70,9 +70,9 @@ export function outcomeOf(
       const { mode } = purpose
       if (!fault) return { kind: 'stored', mode, unexpected: true }
       // It lies before the first block: there is nothing to list.
-      if (accepted.length === 0 && fault.code === 'chain-before-first-block') return { kind: 'left', fault }
+      if (acceptedValues.length === 0 && fault.code === 'chain-before-first-block') return { kind: 'left', fault }
       // Values of an incomplete hour are kept. The hour was not expected, so that its rest is not retried.
-      return { kind: 'stored', mode, unexpected: true, failed: { fault, nextAttemptMs: nowMs } }
+      return { kind: 'stored', mode, unexpected: true, failure: { fault, nextAttemptMs: nowMs } }
     }
   }
 }

@@ -201,7 +201,7 @@ export class HourReader {
       const isMore = !silence && opinions.length < otherHosts.length
       const asked: AskedRun = { ...reading, first, isMore }
       const judgement = judged(asked, chains, past.of)
-      past.add(judgement.collected.accepted)
+      past.add(judgement.collected.acceptedValues)
       return judgement
     })
   }
@@ -375,7 +375,7 @@ function judged(askedRun: AskedRun, chains: readonly ComparedChain[], pastOf: Pa
   const isOpen = ({ topic, same, against, otherwise }: Vote) =>
     same < need && otherwise < need && (typeof topic === 'string' || against.length > 0)
   if (isMore && votes.some(isOpen)) return { collected: values, next: 'another' }
-  return settled({ ...askedRun, collected: values, read: chainsRead, agree, need, votes, pastOf })
+  return settled({ ...askedRun, collected: values, chainsRead: chainsRead, agree, need, votes, pastOf })
 }
 
 function answeredLabels(first: RunAnswer): string[] {
@@ -383,13 +383,13 @@ function answeredLabels(first: RunAnswer): string[] {
   return labels.filter(label => answerOf(first, label) !== undefined)
 }
 
-function jumpsOf({ accepted }: Collected): string[] {
-  return accepted.flatMap(({ metric, hold }) => (hold?.kind === 'jump' ? [labelOf(metric)] : []))
+function jumpsOf({ acceptedValues }: Collected): string[] {
+  return acceptedValues.flatMap(({ metric, hold }) => (hold?.kind === 'jump' ? [labelOf(metric)] : []))
 }
 
 interface Settling extends AskedRun {
   readonly collected: Collected
-  readonly read: readonly ComparedChain[]
+  readonly chainsRead: readonly ComparedChain[]
   readonly agree: number
   /** Number of hosts that must give the same answer. */
   readonly need: number
@@ -398,17 +398,17 @@ interface Settling extends AskedRun {
 }
 
 function settled(settling: Settling): Judgement {
-  const { run, first, collected, read, agree, need, votes, isReadAgain } = settling
+  const { run, first, collected, chainsRead, agree, need, votes, isReadAgain } = settling
   const lostVotes = votes.filter(({ same, against }) => same < need && against.length > 0)
   const reason = lostVotes.length > 0 ? disagreementText(settling, lostVotes) : ''
   // An implausible jump is doubted where one host contradicts it, any other value only where as many hosts do.
   const doubted = agree > 1 ? lostVotes.filter(({ otherwise }) => otherwise >= need) : lostVotes
-  const own = wrongHosts(doubted, read, () => [first]).map(one => ({ ...one, run, reason }))
+  const own = wrongHosts(doubted, chainsRead, () => [first]).map(one => ({ ...one, run, reason }))
   if (own.length > 0) {
     return { collected: nothing(disagreement(reason)), wrong: own, ...(!isReadAgain && { next: 'again' }) }
   }
   const wonVotes = votes.filter(({ same }) => same >= need)
-  const wrong = wrongHosts(wonVotes, read, ({ against }) => against).map(one => {
+  const wrong = wrongHosts(wonVotes, chainsRead, ({ against }) => against).map(one => {
     return { ...one, run, reason: disagreementText(settling, wonVotes) }
   })
   if (agree === 1) {
@@ -462,7 +462,7 @@ function confirmedJumps(
   why: (label: string) => string | undefined,
 ): Pick<Judgement, 'collected' | 'confirmed'> {
   const confirmedValues: Accepted[] = []
-  const judgedValues = values.accepted.map((value): Accepted => {
+  const judgedValues = values.acceptedValues.map((value): Accepted => {
     const { metric, hold } = value
     if (hold?.kind !== 'jump') return value
     const reason = why(labelOf(metric))
@@ -472,16 +472,16 @@ function confirmedJumps(
     confirmedValues.push(value)
     return { metric }
   })
-  return { collected: { ...values, accepted: judgedValues }, confirmed: confirmedValues }
+  return { collected: { ...values, acceptedValues: judgedValues }, confirmed: confirmedValues }
 }
 
 /** Why no other host answers about a label. */
-function silenceAbout(label: string, { read, opinions, silence }: Settling): FaultRecord {
+function silenceAbout(label: string, { chainsRead, opinions, silence }: Settling): FaultRecord {
   const silent = opinions.findLast(opinion => answerOf(opinion, label) === undefined)
   const failure = silent?.failures[label]
   if (failure) return failure
   if (silence) return faultRecord(silence)
-  const host = read.flatMap(({ id }) => silent?.hosts[id] ?? []).join(' and ') || 'the other host'
+  const host = chainsRead.flatMap(({ id }) => silent?.hosts[id] ?? []).join(' and ') || 'the other host'
   return { code: 'chain-unreachable', message: `${host} gives no value`, facts: {} }
 }
 
@@ -505,11 +505,11 @@ function disagreement(reason: string): Fault {
 }
 
 /** The hosts with what each says of the first topic in dispute: of a block, where blocks differ. */
-function disagreementText({ first, opinions, read }: Settling, votes: readonly Vote[]): string {
+function disagreementText({ first, opinions, chainsRead }: Settling, votes: readonly Vote[]): string {
   const disputedVotes = votes.filter(({ against }) => against.length > 0)
   const { topic = '' } = disputedVotes.find(vote => typeof vote.topic === 'number') ?? disputedVotes[0] ?? {}
   const isBlock = typeof topic === 'number'
-  const chains = isBlock ? read.filter(({ id }) => id === topic) : read
+  const chains = isBlock ? chainsRead.filter(({ id }) => id === topic) : chainsRead
   const positions = [first, ...opinions].flatMap(opinion => {
     const answer = answerOf(opinion, topic)
     if (answer === undefined) return []

@@ -276,7 +276,7 @@ export class Intake {
     const seconds = (time.steadyMs() - startedMs) / 1000
     for (const { hour, collected } of ends) {
       counters?.ran(collector.id, seconds, collected)
-      if (!collected.fault) this.#logCollected({ collector: collector.id, hour }, collected.accepted.length)
+      if (!collected.fault) this.#logCollected({ collector: collector.id, hour }, collected.acceptedValues.length)
     }
   }
 

@@ -12,7 +12,7 @@ import type { CollectorDescription, DescribeResult, RunOutcome } from '../runner
 
 /** Validated result of a run: every declared label that is not private is in exactly one of the two. */
 export interface Validated {
-  readonly accepted: readonly Accepted[]
+  readonly acceptedValues: readonly Accepted[]
   /** Why labels have no value, by label. */
   readonly failures: Readonly<Record<string, FaultRecord>>
 }
@@ -48,7 +48,7 @@ export function validate(
       values.push({ metric, ...(hold && { hold }), ...(spec.private && { isPrivate: true }) })
     }
   }
-  return { accepted: values, failures }
+  return { acceptedValues: values, failures }
 }
 
 /** The metrics that a run has values of: their history is needed to judge them. */
@@ -248,7 +248,7 @@ export interface HourToRead {
 
 /** Validated result of one collector for one hour, not yet stored. */
 export interface Collected {
-  readonly accepted: readonly Accepted[]
+  readonly acceptedValues: readonly Accepted[]
   /** Why it is not complete; absent when every declared label has a value. */
   readonly fault?: Fault
   /** The blocks it was read at. */
@@ -265,16 +265,16 @@ export interface Collected {
 
 /** Validates the result of a run. */
 export function checked({ collector, description, hour }: HourToRead, outcome: RunOutcome, pastOf: PastOf): Collected {
-  const { accepted, failures } = validate(collector, hour, description, outcome, pastOf)
+  const { acceptedValues, failures } = validate(collector, hour, description, outcome, pastOf)
   const fault = hourFault(failures)
   const { pins, provenance } = outcome
-  return { accepted, pins, failures, ...(provenance && { provenance }), ...(fault && { fault }) }
+  return { acceptedValues, pins, failures, ...(provenance && { provenance }), ...(fault && { fault }) }
 }
 
 /** The values of a result, and how they came about, as they are stored. */
-export function storedPart({ accepted, pins, provenance, inputChanges }: Collected) {
+export function storedPart({ acceptedValues, pins, provenance, inputChanges }: Collected) {
   return {
-    accepted,
+    acceptedValues,
     pins,
     ...(provenance && { provenance }),
     ...(inputChanges !== undefined && { inputChanges }),
@@ -283,7 +283,7 @@ export function storedPart({ accepted, pins, provenance, inputChanges }: Collect
 
 /** Result of a run without values. */
 export function nothing(fault: Fault): Collected {
-  return { accepted: [], pins: [], failures: {}, fault }
+  return { acceptedValues: [], pins: [], failures: {}, fault }
 }
 
 /** Description of a collector whose options fit. @throws Fault when it cannot be loaded, or its options are mistaken */

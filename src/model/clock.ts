@@ -55,7 +55,7 @@ export interface ClockEvidence {
   /** Time for which the wall clock has agreed with the steady clock, since the start or since it was last set. */
   readonly evenMs: number
   /** The time by the steady clock since the wall clock was last trusted; absent before. */
-  readonly expected?: { readonly nowMs: number; readonly isConfirmed: boolean; readonly isMet: boolean }
+  readonly expectedTime?: { readonly nowMs: number; readonly isConfirmed: boolean; readonly isMet: boolean }
   /** The service's clock, as seen since this machine's clock was set. */
   readonly serviceMs?: number
   /**
@@ -111,9 +111,9 @@ export type ClockVerdict = TrustedClock | DoubtedClock
 
 /** Decides whether this machine's clock is believed. The rules are in docs/decisions/0003. Pure. */
 export function judgeClock(evidence: ClockEvidence): ClockVerdict {
-  const { wallMs, expected } = evidence
+  const { wallMs, expectedTime } = evidence
   const contradictionText = contradiction(evidence)
-  if (expected?.isMet && expected.isConfirmed) return trusted(evidence, true)
+  if (expectedTime?.isMet && expectedTime.isConfirmed) return trusted(evidence, true)
   if (isWitnessed(evidence)) return trusted(evidence, true)
   if (contradictionText !== undefined) return doubted('contradicted', `${contradictionText}: ${setIt}`)
   if (!isPossible(wallMs))
@@ -128,15 +128,15 @@ export function isPossible(instantMs: number): boolean {
 
 /** Judges the clock when neither the service nor a chain says anything. */
 function judgeAlone(evidence: ClockEvidence): ClockVerdict {
-  const { wallMs, evenMs, expected, storedMs, configuredMs, witness } = evidence
-  if (expected?.isMet) return trusted(evidence, false)
+  const { wallMs, evenMs, expectedTime, storedMs, configuredMs, witness } = evidence
+  if (expectedTime?.isMet) return trusted(evidence, false)
   const last = Math.max(storedMs ?? 0, configuredMs ?? 0)
   if (last > wallMs + clockReportMs && evenMs < clockPatienceLongMs) {
     const what = `this machine's clock says ${instantText(wallMs)}, and has said ${instantText(last)} before`
     return doubted('contradicted', `${what}: ${setIt}`)
   }
-  if (expected && evenMs < clockPatienceMs) {
-    const by = spanText(wallMs - expected.nowMs)
+  if (expectedTime && evenMs < clockPatienceMs) {
+    const by = spanText(wallMs - expectedTime.nowMs)
     return doubted('unconfirmed', `this machine's clock was set ${by}, and ${believedSoon}`)
   }
   if (evenMs >= clockPatienceMs) return trusted(evidence, false)
@@ -176,10 +176,10 @@ function trusted(evidence: ClockEvidence, isConfirmed: boolean): TrustedClock {
  * Whether the service or a chain confirms the clock. After a small step they must agree better with it than with the
  * expected time.
  */
-function isWitnessed({ wallMs, evenMs, serviceMs, head, expected }: ClockEvidence): boolean {
+function isWitnessed({ wallMs, evenMs, serviceMs, head, expectedTime }: ClockEvidence): boolean {
   const offMs = Math.abs((serviceMs ?? Number.NEGATIVE_INFINITY) - wallMs)
   if (serviceMs !== undefined && offMs <= clockAgreeMs) {
-    const isNearer = !expected || offMs <= Math.abs(serviceMs - expected.nowMs) + dateBlurMs
+    const isNearer = !expectedTime || offMs <= Math.abs(serviceMs - expectedTime.nowMs) + dateBlurMs
     return isNearer || evenMs >= clockPatienceMs
   }
   return head !== undefined && Math.abs(wallMs - head.nowMs) <= clockReportMs

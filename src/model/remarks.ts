@@ -180,10 +180,10 @@ export function warningKind(text: string): string {
     .split(/\s+/)
     .filter(word => !word.includes('___'))
     .join(' ')
-  const known = knownKinds.find(
+  const kind = knownKinds.find(
     ([, words, others]) => words.test(textWithoutNames) && others?.test(textWithoutNames) !== false,
   )?.[0]
-  if (known !== undefined) return known
+  if (kind !== undefined) return kind
   const words = textWithoutNames
     .replace(/\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-][\d:]+)?)?/g, ' ')
     .replace(/[^\p{Letter}]+/gu, ' ')

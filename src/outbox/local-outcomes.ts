@@ -78,13 +78,13 @@ export class LocalOutcomes {
    * @throws Fault `outbox-unusable` when the folder cannot be written
    */
   keep(outcome: CollectionOutcome): void {
-    const { collector, hour, provenance, failed } = outcome
+    const { collector, hour, provenance, failure } = outcome
     const digest = createHash('sha256').update(collector).digest('hex').slice(0, 16)
     const name = `${hourText(hour).replaceAll(':', '')}-${digest}${suffix}`
-    const accepted = withFirst(this.#read(name)?.outcome.accepted ?? [], outcome.accepted)
+    const accepted = withFirst(this.#read(name)?.outcome.acceptedValues ?? [], outcome.acceptedValues)
     const text = JSON.stringify({
       ...{ collector, hour, accepted, provenance },
-      failed: failed && { fault: faultRecord(failed.fault), nextAttemptMs: failed.nextAttemptMs },
+      failed: failure && { fault: faultRecord(failure.fault), nextAttemptMs: failure.nextAttemptMs },
     })
     try {
       this.#write(name, text)
@@ -124,8 +124,9 @@ export class LocalOutcomes {
   #read(name: string): LocalOutcome | undefined {
     try {
       const text = readFileSync(join(this.#folder, name), 'utf8')
-      const { failed, ...rest } = storedOutcome.parse(jsonOf(text))
-      const outcome = { ...rest, ...(failed && { failed: { ...failed, fault: faultFromRecord(failed.fault) } }) }
+      const { accepted, failed, ...rest } = storedOutcome.parse(jsonOf(text))
+      const failure = failed && { ...failed, fault: faultFromRecord(failed.fault) }
+      const outcome = { ...rest, acceptedValues: accepted, ...(failure && { failure }) }
       return { name, text, outcome }
     } catch {
       return undefined

@@ -197,7 +197,7 @@ function openShared(file: string, folder: string, deps: OpenDeps, check: DamageC
 export async function databaseNowMs(address: PostgresAddress): Promise<number> {
   const { outbox } = await openDatabase(address, 'daemon')
   try {
-    return (await outbox.shared?.store.nowMs()) ?? Number.NaN
+    return (await outbox.sharedOutbox?.store.nowMs()) ?? Number.NaN
   } finally {
     await outbox.close()
   }

@@ -295,8 +295,8 @@ function valuesOf(metrics: readonly Addressed[], nowMs: number): NewValue[] {
 }
 
 /** Warnings on a stored push: long labels, and metrics that existed (by their index in the push). */
-function warningsOf(push: Push, updated: readonly number[]): RefusalRemark[] {
-  const updatedPlaces = new Set(updated)
+function warningsOf(push: Push, updatedIndexes: readonly number[]): RefusalRemark[] {
+  const updatedPlaces = new Set(updatedIndexes)
   return push.metrics.flatMap((metric, index) => [
     ...labelWarning(metric, index),
     ...(updatedPlaces.has(index)

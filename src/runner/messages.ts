@@ -76,7 +76,7 @@ export interface ListTask {
   readonly hour: Hour
   /** The newest hour whose as-of block cannot be replaced any more; a later one than the task's, where that is past. */
   readonly finalHour: Hour
-  readonly known?: ListMemory | undefined
+  readonly memory?: ListMemory | undefined
 }
 
 /** A list as of one hour: its addresses, or an hour that it must be read as of first. */

@@ -204,9 +204,9 @@ export function listLostHours(database: Sqlite, { from, current, collectors, sin
   database.exec('CREATE TEMP TABLE lost (hour INTEGER, collector INTEGER, PRIMARY KEY (hour, collector)) WITHOUT ROWID')
   database.prepare(incomplete).run(from)
   database.prepare(missing).run({ from, current, since })
-  const found = database.prepare<[], { hour: number; collector: number }>(complete).all()
+  const completeHours = database.prepare<[], { hour: number; collector: number }>(complete).all()
   const take = database.prepare('DELETE FROM lost WHERE hour = @hour AND collector = @collector')
-  for (const row of found) take.run(row)
+  for (const row of completeHours) take.run(row)
   const again = `INSERT INTO collection (hour, collector, state, fault, fault_code, metrics, digest)
     SELECT lost.hour, lost.collector, 0, ?, ?, coalesce(found.metrics, 0), coalesce(found.digest, 0)
     FROM lost LEFT JOIN found USING (hour, collector) WHERE true

@@ -134,7 +134,7 @@ interface Made {
   /** Number of metrics in the new file. */
   readonly metrics: number
   /** Hours that are due again. */
-  readonly lost: readonly LostHours[]
+  readonly lostHours: readonly LostHours[]
 }
 
 /**
@@ -197,7 +197,7 @@ function fill(
   database.pragma('synchronous = FULL')
   database.pragma('wal_checkpoint(TRUNCATE)')
   const metrics = database.prepare<[], number>('SELECT count(*) FROM outbox').pluck()
-  return { metrics: metrics.get() ?? 0, lost: lostHours }
+  return { metrics: metrics.get() ?? 0, lostHours: lostHours }
 }
 
 /**

@@ -40,17 +40,17 @@ export class OtherSchemaError extends Error {
   /** The version of tidegauge that made the tables, as far as the file says. */
   readonly writer: string | undefined
 
-  /** @param found the file's `user_version`; other programs rarely set one */
-  constructor(file: string, found: number, schema: Schema, writer?: string) {
+  /** @param fileVersion the file's `user_version`; other programs rarely set one */
+  constructor(file: string, fileVersion: number, schema: Schema, writer?: string) {
     const ownVersion = schema.version
     const reader = `this is tidegauge ${version}, which reads ${ownVersion}`
     super(
-      found === 0
+      fileVersion === 0
         ? `${file} is a database of another program`
-        : `${file} has schema version ${found}${writer === undefined ? '' : `, made by tidegauge ${writer}`}; ${reader}`,
+        : `${file} has schema version ${fileVersion}${writer === undefined ? '' : `, made by tidegauge ${writer}`}; ${reader}`,
     )
-    const older = stepsFrom(found, schema.migrations ?? []).length > 0 ? 'waiting' : 'older'
-    this.madeBy = found === 0 ? 'other' : found > ownVersion ? 'newer' : older
+    const older = stepsFrom(fileVersion, schema.migrations ?? []).length > 0 ? 'waiting' : 'older'
+    this.madeBy = fileVersion === 0 ? 'other' : fileVersion > ownVersion ? 'newer' : older
     this.writer = writer
   }
 }

@@ -111,7 +111,7 @@ interface FleetInput {
   readonly config: Pick<Config, 'service'> & {
     readonly protocols: readonly { readonly id: string; readonly collectors: readonly { readonly id: string }[] }[]
   }
-  readonly outbox: Pick<Outbox, 'shared'>
+  readonly outbox: Pick<Outbox, 'sharedOutbox'>
   readonly nowMs: number
   /** Troubles that the daemon alone knows. Default: none. */
   readonly fleetTroubles?: readonly string[] | undefined
@@ -127,7 +127,7 @@ export async function readFleet({
   fleetTroubles = [],
   daemonTroubles,
 }: FleetInput): Promise<FleetState | undefined> {
-  const store = outbox.shared?.store
+  const store = outbox.sharedOutbox?.store
   if (!store) return undefined
   const collectors = config.protocols.flatMap(protocol => protocol.collectors.map(({ id }) => id))
   const [databaseNowMs, daemons, due, [service]] = await Promise.all([

@@ -70,7 +70,7 @@ export async function metricHistory(input: HistoryInput, metricName: string): Pr
   const { collector, protocolId, unit } = newest
   const reasons = await reasonsOf(outbox, newest, hours)
   const looks = await outbox.status.hoursOfAll([collector], hours[0] ?? to, to)
-  const all = hours.map((hour, place) => historyHour(hour, entryOf.get(hour), looks[place], reasons.get(hour)))
+  const allHours = hours.map((hour, place) => historyHour(hour, entryOf.get(hour), looks[place], reasons.get(hour)))
   const isConfigured = config.protocols.some(({ collectors }) => collectors.some(one => one.id === collector))
   return {
     id,
@@ -80,7 +80,7 @@ export async function metricHistory(input: HistoryInput, metricName: string): Pr
     ...(isConfigured ? {} : { isRemoved: true }),
     ...(unit === undefined ? {} : { unit }),
     nowMs,
-    hours: all.slice(all.findIndex(({ state }) => state !== 'unexpected')),
+    hours: allHours.slice(allHours.findIndex(({ state }) => state !== 'unexpected')),
   }
 }
 

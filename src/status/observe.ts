@@ -35,23 +35,23 @@ import type { Observed, WidgetRead, WidgetUnread } from './sources.ts'
 const shownHours = 48
 
 /** The present state, from the outbox and the last widgets read. Reads only. */
-export async function observe(observed: Observed): Promise<Snapshot> {
-  const { config, outbox, nowMs } = observed
+export async function observe(observation: Observed): Promise<Snapshot> {
+  const { config, outbox, nowMs } = observation
   const current = hourAt(nowMs)
   const first = hourAfter(current, 1 - shownHours)
   const hours = hoursFrom(first, current)
-  const { rows, curves, ...overview } = await outbox.status.detail(latenessWanted(observed), first, current)
+  const { rows, curves, ...overview } = await outbox.status.detail(latenessWanted(observation), first, current)
   const byProtocol = Map.groupBy(curves, ({ latest }) => latest.protocolId)
   const protocols = [...config.protocols, ...removedProtocols(config, [...byProtocol.keys()])]
-  const { week, states } = await weekOf(observed)
-  const fleet = await readFleet(observed)
+  const { week, states } = await weekOf(observation)
+  const fleet = await readFleet(observation)
   const cells = grid(config, hours, states.slice(-shownHours), rows)
   const cellsOf = new Map(cells.rows.map(row => [row.collector, row.cells]))
-  const whys = (collector: CollectorConfig) => valuelessWhy(collector, cellsOf.get(collector.id) ?? [], observed)
+  const whys = (collector: CollectorConfig) => valuelessWhy(collector, cellsOf.get(collector.id) ?? [], observation)
   return {
-    ...stateOf(observed, overview, fleet),
+    ...stateOf(observation, overview, fleet),
     protocols: protocols.map(protocol =>
-      protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observed.widgets.get(protocol.id), whys),
+      protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observation.widgets.get(protocol.id), whys),
     ),
     hours: cells,
     week,
@@ -62,39 +62,39 @@ export async function observe(observed: Observed): Promise<Snapshot> {
 type PresentState = Omit<Snapshot, 'protocols' | 'hours' | 'week'>
 
 /** The present state: the same for the page and for a scrape. */
-function stateOf(observed: Observed, overview: Overview, fleet: FleetState | undefined): PresentState {
+function stateOf(observation: Observed, overview: Overview, fleet: FleetState | undefined): PresentState {
   return {
-    version: observed.version,
-    nowMs: observed.nowMs,
-    startedAtMs: observed.processStartedAtMs,
-    ready: readinessOf(observed, overview, fleet),
-    configuration: observed.configuration,
-    service: serviceState(observed, overview),
-    endpoints: observed.endpoints,
+    version: observation.version,
+    nowMs: observation.nowMs,
+    startedAtMs: observation.processStartedAtMs,
+    ready: readinessOf(observation, overview, fleet),
+    configuration: observation.configuration,
+    service: serviceState(observation, overview),
+    endpoints: observation.endpoints,
     ...(fleet && { fleet }),
     balance: overview.backlog.balance,
-    backlog: backlogState(observed.config, overview),
+    backlog: backlogState(observation.config, overview),
     warnings: overview.warnings,
-    ...(observed.reports && {
-      reports: [...observed.reports].map(([receiver, counts]) => ({ receiver, ...counts })),
+    ...(observation.reports && {
+      reports: [...observation.reports].map(([receiver, counts]) => ({ receiver, ...counts })),
     }),
   }
 }
 
 function serviceState(
-  observed: Omit<Observed, 'outbox' | 'widgets'>,
+  observation: Omit<Observed, 'outbox' | 'widgets'>,
   { destinations: states, backlog }: Pick<Overview, 'destinations' | 'backlog'>,
 ): Snapshot['service'] {
-  const { config, host, nowMs, destinations } = observed
+  const { config, host, nowMs, destinations } = observation
   const stranded = strandedSentence(config.protocols, backlog.byProtocol)
-  const sentences = [...waitingSentences(states, observed), ...(stranded === undefined ? [] : [stranded])]
+  const sentences = [...waitingSentences(states, observation), ...(stranded === undefined ? [] : [stranded])]
   const attemptsMs = states.map(({ notBeforeMs, probeAtMs }) => Math.max(notBeforeMs, probeAtMs))
   const nextAttemptMs = Math.min(...attemptsMs.filter(atMs => atMs > nowMs))
   const lastPush = states
     .flatMap(state => state.lastPush ?? [])
     .reduce<Snapshot['service']['lastPush']>((last, push) => (last && last.atMs >= push.atMs ? last : push), undefined)
   const skewMs = states.find(state => state.skewMs !== undefined)?.skewMs
-  const gates = states.flatMap((state, place) => gateState(destinations[place] ?? '', state, observed))
+  const gates = states.flatMap((state, place) => gateState(destinations[place] ?? '', state, observation))
   return {
     host,
     ...(lastPush && { lastPush }),
@@ -123,7 +123,7 @@ function gateState(destination: string, state: DestinationState, reader: Reader)
 }
 
 function backlogState({ protocols }: Config, { backlog, due }: Pick<Overview, 'backlog' | 'due'>): BacklogState {
-  const configured = new Set(protocols.map(({ id }) => id))
+  const protocolIds = new Set(protocols.map(({ id }) => id))
   return {
     byProtocol: [...backlog.byProtocol]
       .filter(([, counts]) => counts.due > 0)
@@ -131,7 +131,7 @@ function backlogState({ protocols }: Config, { backlog, due }: Pick<Overview, 'b
       .map(([protocolId, counts]) => ({
         protocolId,
         due: counts.due,
-        ...(!configured.has(protocolId) && { isRemoved: true as const }),
+        ...(!protocolIds.has(protocolId) && { isRemoved: true as const }),
       })),
     ...(due && { late: due }),
   }
@@ -155,25 +155,25 @@ function protocolState(
   whyOf: (collector: CollectorConfig) => ValuelessWhy,
 ): ProtocolState {
   const curveOf = new Map(curves.map(curve => [curve.latest.id, curve]))
-  const configured = new Map(collectors.map(collector => [collector.id, collector]))
+  const collectorById = new Map(collectors.map(collector => [collector.id, collector]))
   const withValue = new Set(curves.map(({ latest }) => latest.collector))
   const withoutValue = collectors
     .filter(collector => !withValue.has(collector.id))
     .map(collector => ({ collector: collector.id, ...whyOf(collector) }))
-  const read = answer && 'metrics' in answer ? answer : undefined
-  const ids = new Set([...curveOf.keys(), ...(read?.metrics.map(metric => metric.id as MetricId) ?? [])])
+  const widgetRead = answer && 'metrics' in answer ? answer : undefined
+  const ids = new Set([...curveOf.keys(), ...(widgetRead?.metrics.map(metric => metric.id as MetricId) ?? [])])
   return {
     id,
     name,
     ...(logo === undefined ? {} : { logo }),
     ...(isRemoved && { isRemoved }),
-    ...(read && { readAtMs: read.atMs }),
+    ...(widgetRead && { readAtMs: widgetRead.atMs }),
     ...(answer && 'unread' in answer && { unread: answer.unread }),
     ...(withoutValue.length > 0 && { withoutValue }),
     metrics: [...ids].map(metricId => {
       const curve = curveOf.get(metricId)
-      const metric = widgetMetric(metricId, id, hours, curve, read)
-      const collector = curve && configured.get(curve.latest.collector)
+      const metric = widgetMetric(metricId, id, hours, curve, widgetRead)
+      const collector = curve && collectorById.get(curve.latest.collector)
       if (curve && !collector) return { ...metric, isRemoved: true }
       const { hour } = metric
       return hour !== undefined && collector?.at ? { ...metric, nextHour: nextExpected(collector, hour) } : metric
@@ -205,28 +205,28 @@ function widgetMetric(
   protocolId: string,
   hours: readonly Hour[],
   curve: MetricCurve | undefined,
-  read: WidgetRead | undefined,
+  widgetRead: WidgetRead | undefined,
 ): WidgetMetric {
   const latest = curve?.latest
-  const listed = read?.metrics.find(metric => metric.id === id)
-  const hour = listed ? hourAt(Date.parse(listed.timestamp)) : latest?.hour
-  const unit = listed?.unit ?? latest?.unit
-  const value = listed?.value ?? latest?.value
+  const serviceMetric = widgetRead?.metrics.find(metric => metric.id === id)
+  const hour = serviceMetric ? hourAt(Date.parse(serviceMetric.timestamp)) : latest?.hour
+  const unit = serviceMetric?.unit ?? latest?.unit
+  const value = serviceMetric?.value ?? latest?.value
   return {
     id,
     label: labelOf({ id, protocolId }),
     ...(value === undefined ? {} : { value }),
     ...(unit === undefined ? {} : { unit }),
-    ...changesOf(listed, hours, curve),
+    ...changesOf(serviceMetric, hours, curve),
     ...(hour === undefined || Number.isNaN(hour) ? {} : { hour }),
-    ...(listed || !latest ? {} : { state: latest.state }),
+    ...(serviceMetric || !latest ? {} : { state: latest.state }),
     curve: curve?.values ?? hours.map(() => null),
   }
 }
 
 /** The service's changes; while it gives none, the differences of the newest value to those 1 and 24 hours before it. */
 function changesOf(
-  shown: ReadMetric | undefined,
+  metric: ReadMetric | undefined,
   hours: readonly Hour[],
   curve: MetricCurve | undefined,
 ): Pick<WidgetMetric, 'change1h' | 'change24h'> {
@@ -234,7 +234,7 @@ function changesOf(
     const base = curve?.values[hours.indexOf(hourAfter(curve.latest.hour, -back))]
     return curve && typeof base === 'number' ? curve.latest.value - base : null
   }
-  const { change1h, change24h } = shown ?? { change1h: since(1), change24h: since(24) }
+  const { change1h, change24h } = metric ?? { change1h: since(1), change24h: since(24) }
   return {
     ...(typeof change1h === 'number' && { change1h }),
     ...(typeof change24h === 'number' && { change24h }),
@@ -293,16 +293,16 @@ async function weekOf({ config, outbox, nowMs }: Pick<Observed, 'config' | 'outb
   const to = hourAt(nowMs)
   const from = hourAfter(to, 1 - weekHours)
   const hours = hoursFrom(from, to)
-  const configured = config.protocols.flatMap(({ collectors }) => collectors)
-  const ids = new Set(configured.map(({ id }) => id))
+  const configuredCollectors = config.protocols.flatMap(({ collectors }) => collectors)
+  const ids = new Set(configuredCollectors.map(({ id }) => id))
   const removed = (await outbox.status.collectors()).filter(id => !ids.has(id)).map(removedCollector)
-  const all = [...configured, ...removed]
-  const allIds = all.map(({ id }) => id)
+  const allCollectors = [...configuredCollectors, ...removed]
+  const allIds = allCollectors.map(({ id }) => id)
   const states = await outbox.status.hoursOfAll(allIds, from, to)
   const reasons = byCell(await outbox.status.reasons(from, to, reasonsMax))
   const rows: WeekRow[] = []
-  for (const [place, { id: collector, protocolId }] of all.entries()) {
-    const isRemoved = place >= configured.length
+  for (const [place, { id: collector, protocolId }] of allCollectors.entries()) {
+    const isRemoved = place >= configuredCollectors.length
     const runs = runsOf(hours, states, place, hour => reasons.get(cellKey(hour, collector)))
     if (isRemoved && runs.every(({ state }) => state === 'unexpected')) continue
     rows.push({ collector, protocolId, ...(isRemoved && { isRemoved }), runs })
@@ -423,27 +423,27 @@ interface HourAges {
 }
 
 /** The present state. Rows of metrics are read for the newest values alone. */
-export async function scrape(observed: Scraped): Promise<Scrape> {
-  const { config, outbox, nowMs, clock, counters } = observed
+export async function scrape(observation: Scraped): Promise<Scrape> {
+  const { config, outbox, nowMs, clock, counters } = observation
   const [current, first] = [hourAt(nowMs), hourAfter(hourAt(nowMs), 1 - shownHours)]
   const ids = config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id))
   const hours = grid(config, hoursFrom(first, current), await outbox.status.hoursOfAll(ids, first, current))
-  const configured = config.protocols.map(({ id }) => id)
+  const protocolIds = config.protocols.map(({ id }) => id)
   const ages = {
-    oldest: await outbox.status.oldestHours(ids, configured, current),
-    newestDelivered: await newestDelivered(observed, hours),
+    oldest: await outbox.status.oldestHours(ids, protocolIds, current),
+    newestDelivered: await newestDelivered(observation, hours),
   }
   const newest = await outbox.status.newest(hourAfter(current, 1 - valueHours), current)
   const gaps = await outbox.status.gapCounts(ids, first, current)
-  const overview = await outbox.status.overview(latenessWanted(observed))
+  const overview = await outbox.status.overview(latenessWanted(observation))
   return {
-    ...stateOf(observed, overview, await readFleet(observed)),
+    ...stateOf(observation, overview, await readFleet(observation)),
     hours,
     ages,
-    values: newest.filter(({ state, protocolId }) => shownStates.has(state) && configured.includes(protocolId)),
+    values: newest.filter(({ state, protocolId }) => shownStates.has(state) && protocolIds.includes(protocolId)),
     gaps,
     late: overview.late,
-    gates: gatesOf(observed, overview),
+    gates: gatesOf(observation, overview),
     disk: { isFull: outbox.health.fullSentence !== undefined, room: outbox.health.room },
     ...(clock && { isClockBelieved: clock.kind === 'trusted' }),
     counters,

@@ -155,11 +155,11 @@ export function keptSentences(kept: KeptHours | undefined): string[] {
 export function refusedSentences({ file, refused }: ConfigurationState): string[] {
   if (!refused) return []
   const since = instantText(refused.atMs)
-  const [what, end] = refused.isWaiting
+  const [state, end] = refused.isWaiting
     ? ['has waited for its database', 'that can be used']
     : ['has been refused', 'it is mended']
   return [
-    `${file} was changed and ${what} since ${since}. The previous configuration stays in force until ${end}: ${refused.reason}`,
+    `${file} was changed and ${state} since ${since}. The previous configuration stays in force until ${end}: ${refused.reason}`,
   ]
 }
 

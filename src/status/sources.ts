@@ -11,7 +11,7 @@ import type { ConfigurationState, EndpointState, KeptHours } from './snapshot.ts
 /** Input of an observation. */
 export interface Observed {
   readonly config: Config
-  readonly outbox: Pick<Outbox, 'status' | 'health' | 'shared'>
+  readonly outbox: Pick<Outbox, 'status' | 'health' | 'sharedOutbox'>
   /** As in `ServiceState.host`. */
   readonly host: string
   readonly destinations: readonly string[]

@@ -21,7 +21,7 @@ export interface ReportCounts {
 
 /** Result of one run. */
 interface RunResult {
-  readonly accepted: readonly unknown[]
+  readonly acceptedValues: readonly unknown[]
   /** Absent when it gave every value. */
   readonly fault?: { readonly code: FaultCode }
 }
@@ -59,12 +59,12 @@ export class Counters {
   }
 
   /** Counts a run of a collector, and the metrics that it gave. */
-  ran(collector: string, seconds: number, { accepted, fault }: RunResult): void {
+  ran(collector: string, seconds: number, { acceptedValues, fault }: RunResult): void {
     const counts = this.runs.get(collector) ?? { runs: 0, seconds: 0, failures: new Map<FaultCode, number>() }
     counts.runs += 1
     counts.seconds += Math.max(0, seconds)
     if (fault) counts.failures.set(fault.code, (counts.failures.get(fault.code) ?? 0) + 1)
     this.runs.set(collector, counts)
-    this.collected += accepted.length
+    this.collected += acceptedValues.length
   }
 }

@@ -70,10 +70,10 @@ interface Spelling {
 function spellingsOf(secret: string): Spelling[] {
   return [secret, ...base64Of(secret)].map(text => {
     const [probe = ''] = (text.match(/[A-Za-z0-9]+/g) ?? []).sort((a, b) => b.length - a.length)
-    let made: RegExp | undefined
+    let expression: RegExp | undefined
     const pattern = () => {
-      made ??= new RegExp(`(?<!\\\\)${spelled(text)}`, 'g')
-      return made
+      expression ??= new RegExp(`(?<!\\\\)${spelled(text)}`, 'g')
+      return expression
     }
     return { chars: text.length, probe, pattern }
   })

@@ -135,14 +135,14 @@ export class ReadRecorder implements ReadInterceptor {
   /** The requests and their answers, cleaned when all are known: any answer may repeat what any request has sent. */
   #answeredRequests(): Map<string, AnsweredRequest> {
     const entries = new Map<string, AnsweredRequest>()
-    const own = this.#http.map(read => ({ read, request: cleanRequest(read, this.#redactor) }))
+    const own = this.#http.map(httpRead => ({ httpRead, request: cleanRequest(httpRead, this.#redactor) }))
     this.#redactor.add(this.#http.flatMap(sentSecrets))
-    for (const { read, request: part } of own) {
-      if (!read.answer) continue
+    for (const { httpRead, request: part } of own) {
+      if (!httpRead.answer) continue
       const request = withoutSecrets(part, this.#redactor)
       const key = httpKey(request)
       const entry = entries.get(key) ?? { request, answers: [] }
-      entry.answers.push({ place: read.place, answer: cleanAnswer(read.answer, read.as, this.#redactor) })
+      entry.answers.push({ place: httpRead.place, answer: cleanAnswer(httpRead.answer, httpRead.as, this.#redactor) })
       entries.set(key, entry)
     }
     return entries

@@ -85,7 +85,7 @@ async function startMember(name: string, address: string, folder: string, stack:
   const clock = new WatchedClock(sharedTime)
   const outbox = await openPostgresOutbox(addressOf(address), clock)
   stack.defer(() => outbox.close())
-  await sharedTime.ask(() => outbox.shared.store.nowMs())
+  await sharedTime.ask(() => outbox.sharedOutbox.store.nowMs())
   clock.setWitnesses({ service: true, chains: false })
   const context = { config, time: clock, clock, log: silentLog, redactor: new Redactor() }
   const destinations = destinationsOf(

@@ -31,7 +31,7 @@ async function store({ intake }: PostgresOutbox): Promise<void> {
     await Promise.all(
       protocols.map(protocol => {
         const accepted = metrics(metricsEach, hour, protocol).map(metric => ({ metric }))
-        return intake.record({ collector: `${protocol}/c`, hour, accepted }, hour)
+        return intake.record({ collector: `${protocol}/c`, hour, acceptedValues: accepted }, hour)
       }),
     )
   }

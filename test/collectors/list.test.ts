@@ -23,7 +23,7 @@ async function read(now: readonly Address[], before: readonly Address[], hours: 
   const warnings: string[] = []
   const chain = { read: async (calls: Call | readonly Call[]) => ('map' in calls ? calls.map(answer) : answer(calls)) }
   const context = {
-    ...{ hour: at, finalHour: at, known: { hour: hourAfter(at, -hours), items: before } },
+    ...{ hour: at, finalHour: at, memory: { hour: hourAfter(at, -hours), items: before } },
     chain: () => chain,
     log: { warn: (sentence: string) => void warnings.push(sentence) },
     options: {

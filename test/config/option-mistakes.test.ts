@@ -45,27 +45,27 @@ it('puts what a collector says of its options at their places', () => {
 })
 
 it('says nothing of a map as a whole in which an option is mistyped', () => {
-  const known = ['token', 'price']
+  const knownNames = ['token', 'price']
   expect(
     linesOf([
       { path: ['nested'], message: 'must have a price' },
-      { path: ['nested', 'prize'], message: 'unknown option "prize"', known },
+      { path: ['nested', 'prize'], message: 'unknown option "prize"', knownNames },
     ]),
   ).toEqual(['11:11: unknown option "prize" of erc4626-vault → did you mean "price"?'])
   expect(
     linesOf([
       { path: ['nested'], message: 'must have a price' },
-      { path: ['nested', 'colour'], message: 'unknown option "colour"', known },
+      { path: ['nested', 'colour'], message: 'unknown option "colour"', knownNames },
     ]),
   ).toHaveLength(2)
 })
 
 it('compares an unknown option with all that there are', () => {
-  const known = ['chain', 'vault', 'unit']
+  const knownNames = ['chain', 'vault', 'unit']
   expect(
     linesOf([
-      { path: ['vualt'], message: 'unknown option "vualt"', known },
-      { path: ['colour'], message: 'unknown option "colour"', known },
+      { path: ['vualt'], message: 'unknown option "vualt"', knownNames },
+      { path: ['colour'], message: 'unknown option "colour"', knownNames },
     ]),
   ).toEqual([
     '9:11: unknown option "vualt" of erc4626-vault → did you mean "vault"?',
@@ -74,7 +74,7 @@ it('compares an unknown option with all that there are', () => {
 })
 
 it('names derived to somebody who looks for a window of hours', () => {
-  const mistake = { path: ['hours'], message: 'unknown option "hours"', known: ['chain', 'vault'] }
+  const mistake = { path: ['hours'], message: 'unknown option "hours"', knownNames: ['chain', 'vault'] }
   expect(linesOf([mistake])).toEqual([
     expect.stringMatching(
       /unknown option "hours" .* → known here: chain, vault; windows of hours are for use: derived$/,

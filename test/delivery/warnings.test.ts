@@ -114,7 +114,12 @@ describe('that a metric already exists', () => {
     await bench.flush()
     const [first] = metrics(1).map(metric => ({ ...metric, value: 99 }))
     if (!first) throw new Error('one')
-    const outcome = { collector: 'vault/c', hour: anHour, accepted: [{ metric: first }], mode: 'correct' } as const
+    const outcome = {
+      collector: 'vault/c',
+      hour: anHour,
+      acceptedValues: [{ metric: first }],
+      mode: 'correct',
+    } as const
     expect(await bench.outbox.intake.record(outcome, 1)).toMatchObject({ corrected: 1 })
     await bench.store(metrics(4))
     bench.service.rule = ({ metrics: sent }) =>

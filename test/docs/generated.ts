@@ -104,7 +104,7 @@ function commandSections(command: Command): string[] {
   return [...own, ...command.commands.flatMap(commandSections)]
 }
 
-function commandSection(command: Command, words: string, { about, examples, fails, owned }: CommandHelp): string {
+function commandSection(command: Command, words: string, { about, examples, fails, whenOwned }: CommandHelp): string {
   const taken = command.registeredArguments.map(one => ({ name: command.createHelp().argumentTerm(one), one }))
   const usage = [words, ...taken.map(({ name, one }) => (one.required ? `<${name}>` : `[${name}]`))].join(' ')
   const rows = [
@@ -113,7 +113,7 @@ function commandSection(command: Command, words: string, { about, examples, fail
       .filter(({ long }) => long !== '--config')
       .map(option => [option.flags, command.createHelp().optionDescription(option)]),
   ]
-  const ends = [fails && `1 when ${fails}`, owned && `75 when ${owned}`].filter(Boolean).join('; ')
+  const ends = [fails && `1 when ${fails}`, whenOwned && `75 when ${whenOwned}`].filter(Boolean).join('; ')
   return [
     `## \`${usage}\``,
     [capital(command.description()), about ?? ''].join('. ').trim(),

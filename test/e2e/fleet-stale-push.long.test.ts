@@ -78,7 +78,10 @@ protocols: [{ id: tides, name: Tides, collectors: [{ use: ./level.ts }] }]
     await service.until(() => service.valuesOf(hour).length === 1)
     const { id, protocolId, collector } = metric
     const accepted = [{ metric: { id, protocolId, hour: metric.hour, value: 2 } }]
-    await outbox.intake.record({ collector, hour: metric.hour, accepted, mode: 'correct' }, systemTime.nowMs())
+    await outbox.intake.record(
+      { collector, hour: metric.hour, acceptedValues: accepted, mode: 'correct' },
+      systemTime.nowMs(),
+    )
     await service.until(() => service.valuesOf(hour).length === 2)
     service.release()
     process.kill(paused.pid, 'SIGCONT')

@@ -66,7 +66,7 @@ async function backlog(dataFolder: string): Promise<void> {
   const hour = hourAfter(hourAt(systemTime.nowMs()), -3)
   await expectHours(outbox, 'vault/c', hour)
   const accepted = metrics(300, hour).map(metric => ({ metric }))
-  await outbox.intake.record({ collector: 'vault/c', hour, accepted }, 1)
+  await outbox.intake.record({ collector: 'vault/c', hour, acceptedValues: accepted }, 1)
   outbox.close()
 }
 

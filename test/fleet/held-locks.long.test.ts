@@ -12,7 +12,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a machine that loses its powe
   it('holds up no other daemon, although its connection stays', async () => {
     const outbox = await openPostgresOutbox(addressOf(await databases.empty()))
     onTestFinished(() => outbox.close())
-    const { leases, store } = outbox.shared
+    const { leases, store } = outbox.sharedOutbox
     const service = { name: serviceIdentity, digest: Buffer.alloc(32) }
     await store.agree([service], 'dying')
     const dying = { daemon: 'dying', instance: 'dying', term: 0 }

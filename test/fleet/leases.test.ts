@@ -23,7 +23,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('leases in a database', () => 
     const { open, damage } = await postgresOutboxPlace(databases)
     const outbox = await open()
     onTestFinished(() => outbox.close())
-    const { leases, store } = outbox.shared
+    const { leases, store } = outbox.sharedOutbox
     await store.agree([service], 'eu-1')
     const join = async (daemon: string, instance: string = randomUUID()) => {
       const { term = 0 } = await leases.renew({ daemon, instance, term: 0 })
@@ -49,7 +49,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('leases in a database', () => 
     expect(await isHeld(first)).toBe(true)
     expect(await leases.claim(second, names, service)).toEqual(names)
     expect(await isHeld(first)).toBe(false)
-    const fenced = outbox.shared.delivery.withStep(async transaction => {
+    const fenced = outbox.sharedOutbox.delivery.withStep(async transaction => {
       if (!(await leases.isHeld(first, transaction))) throw new Error('fenced')
     })
     const delivered = { delivered: [], dead: [], warnings: [{ text: 'late' }] }
@@ -137,7 +137,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('leases in a database', () => 
         if (!(await leases.isHeld(holder, transaction))) throw new Error(`${holder.daemon} has lost its lease`)
       }
       const lanes = { collectors }
-      const deps = { intake: outbox.shared.intake, requireHeld, checksFinality: () => true, lanes }
+      const deps = { intake: outbox.sharedOutbox.intake, requireHeld, checksFinality: () => true, lanes }
       return new FleetIntakeStore(deps as never)
     }
     await end(first)

@@ -24,7 +24,12 @@ it('reads a value that is there only now once, however often its hour is planned
   const due = () => local.dueHours({ collectors: [collector], current: anHour } as never, [])
   local.expect(plan)
   expect(await due()).toMatchObject([{ collector, hour: anHour }])
-  const outcome = { collector, hour: anHour, accepted: metrics(1).map(metric => ({ metric })), provenance: [] } as never
+  const outcome = {
+    collector,
+    hour: anHour,
+    acceptedValues: metrics(1).map(metric => ({ metric })),
+    provenance: [],
+  } as never
   await local.keep(outcome, new Fault('hour-taken-over', 'another daemon has it'))
   expect(warned).toMatchObject([{ fault: expect.stringContaining('cannot be reached') }])
   local.expect(plan)

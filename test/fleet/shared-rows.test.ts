@@ -16,7 +16,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a definition that no living d
     const { open, damage, time } = await postgresOutboxPlace(databases)
     const outbox = await open()
     onTestFinished(() => outbox.close())
-    const { store } = outbox.shared
+    const { store } = outbox.sharedOutbox
     const daemon = async (name: string, digest: string) => {
       const definitions = [{ name: collectorIdentity('pool/tvl'), digest: Buffer.from(digest) }]
       const service = { name: 'service', digest: Buffer.from('the same') }
@@ -33,7 +33,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a definition that no living d
       const holder = { daemon: name, instance: machine.instance, term: 0 }
       const entry = { name, ...machine, digest: Buffer.alloc(0), lanes: ['web'] }
       const renew = async () => {
-        const { term = 0, identities } = await outbox.shared.leases.renew(holder, entry)
+        const { term = 0, identities } = await outbox.sharedOutbox.leases.renew(holder, entry)
         holder.term = term
         await agreement.renewed(identities)
       }
@@ -73,7 +73,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('the first slot of a key', () 
     const { open } = await postgresOutboxPlace(databases)
     const outbox = await open()
     onTestFinished(() => outbox.close())
-    const { store } = outbox.shared
+    const { store } = outbox.sharedOutbox
     await store.noteRetryAfter('key/1', 0)
     const slots = await store.transaction(async tx => [
       await store.takeSlot('key/1', 7_000, tx),
@@ -93,7 +93,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a machine that is gone', () =
     const { open, damage } = await postgresOutboxPlace(databases)
     const outbox = await open()
     onTestFinished(() => outbox.close())
-    const { store } = outbox.shared
+    const { store } = outbox.sharedOutbox
     const [collector, other] = ['box/host', 'box/web']
     for (const id of [collector, other]) {
       await outbox.intake.planHours({ collector: id, current: anHour, oldest: anHour, gapReason: hourPassed })

@@ -53,7 +53,7 @@ function stage(scripts: Readonly<Record<string, Scripted>>): Stage {
     time,
     news,
     run({ asks = {}, ...parts } = {}) {
-      const asked: BackfillRequest = { from: anHour, to, current, what: 'missing', daemon: 'none', ...asks }
+      const asked: BackfillRequest = { from: anHour, to, current, scope: 'missing', daemon: 'none', ...asks }
       const works = Object.entries(scripts).map(([name, { history = true, maxJump }]): Work => {
         const metrics = { TVL: { unit: 'USD', ...(maxJump === undefined ? {} : { maxJump }) } }
         const states = atOnce(outbox, () => hourStates(`vault/${name}`, asked.from, asked.to))
@@ -113,7 +113,7 @@ describe('a backfill', () => {
   it('skips what is collected, tries gaps again, and leaves what is due to a running daemon', async () => {
     const here = stage({ a: { script: one } })
     await expectHours(here.outbox, 'vault/a', anHour, range[2])
-    await here.outbox.intake.record({ collector: 'vault/a', hour: anHour, accepted: [] }, 0)
+    await here.outbox.intake.record({ collector: 'vault/a', hour: anHour, acceptedValues: [] }, 0)
     await here.outbox.intake.recordGap('vault/a', range[1] as Hour, new Fault('hour-too-old', 'old'))
     const end = await here.run({ asks: { daemon: 'runs' } })
     expect(counts(end)).toMatchObject([{ done: 18, alreadyCollected: 1, leftToDaemon: 1 }])
@@ -260,7 +260,7 @@ describe('a backfill', () => {
     await here.run()
     next = 2
     expect(counts(await here.run())).toMatchObject([{ done: 0, alreadyCollected: 20 }])
-    expect(counts(await here.run({ asks: { what: 'overwrite' } }))).toMatchObject([
+    expect(counts(await here.run({ asks: { scope: 'overwrite' } }))).toMatchObject([
       { done: 20, corrected: 20, added: 0 },
     ])
     expect((await here.outbox.operators.metrics(anHour, to)).map(metric => metric.value)).toEqual(range.map(() => 2))
@@ -484,7 +484,7 @@ describe('the work of a backfill', () => {
     ['overwrite', 'runs', true, { hours: 19, alreadyCollected: 0, leftToDaemon: 1, impossible: 0 }],
     ['missing', 'none', false, { hours: 0, alreadyCollected: 1, leftToDaemon: 0, impossible: 19 }],
   ] as const)('with %s hours, a daemon that %s, history %s', ([what, daemon, history, expected]) => {
-    const asked: BackfillRequest = { from: anHour, to, current, what, daemon }
+    const asked: BackfillRequest = { from: anHour, to, current, scope: what, daemon }
     const work = workOf(collector('a'), { ...description, history }, asked, states)
     expect({ ...work, hours: work.hours.length }).toMatchObject(expected)
   })

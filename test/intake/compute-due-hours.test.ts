@@ -34,7 +34,10 @@ async function computed(due: Readonly<Record<number, { times: number; fromMs?: n
   const time = new VirtualTime(nowMs)
   const deps = { intake, pipeline: pipelineOn(runner, time), collectors, current: anHour, time }
   const results = await computeDueHours(deps, ({ hour }) => hour <= anHour)
-  const values = results.map(({ hour, collected }) => [(hour - anHour) / hourMs, collected.accepted[0]?.metric.value])
+  const values = results.map(({ hour, collected }) => [
+    (hour - anHour) / hourMs,
+    collected.acceptedValues[0]?.metric.value,
+  ])
   return { asked, values: Object.fromEntries(values) }
 }
 

@@ -106,8 +106,9 @@ function stage({
   }
 }
 
-const values = ({ accepted }: Collected) => accepted.map(({ metric, hold }) => (hold ? 'held' : metric.value))
-const holdsOf = ({ accepted }: Collected) => accepted.map(({ hold }) => hold?.reason)
+const values = ({ acceptedValues }: Collected) =>
+  acceptedValues.map(({ metric, hold }) => (hold ? 'held' : metric.value))
+const holdsOf = ({ acceptedValues }: Collected) => acceptedValues.map(({ hold }) => hold?.reason)
 
 describe('two runs', () => {
   const reverted = faultRecord(new Fault('chain-call-reverted', 'f reverted'))
@@ -183,7 +184,7 @@ describe('of two hosts', () => {
     const metrics = way === 'whole run' ? { A: jumping.A } : jumping
     const { read, quarantined } = stage({ answers, agree, metrics })
     const collected = await read()
-    const [value, hold] = collected.accepted
+    const [value, hold] = collected.acceptedValues
       .filter(({ metric }) => metric.id.endsWith('___A'))
       .flatMap(({ metric, hold: found }) => [metric.value, found?.reason])
     const isAnswer = (kind: Kind) => kind === 'revert' || numbers[kind] !== undefined
@@ -208,7 +209,7 @@ describe('of two hosts', () => {
       )
     }
     // The other label stands, unless its host is the one that is wrong.
-    if (way === 'single label') expect(collected.accepted.some(({ metric }) => metric.value === 2)).toBe(true)
+    if (way === 'single label') expect(collected.acceptedValues.some(({ metric }) => metric.value === 2)).toBe(true)
   })
 })
 
@@ -298,7 +299,7 @@ describe('a reading', () => {
     expect(two.fault?.message).toMatch(/A: a\.example gives 101, b\.example gives 101, c\.example gives 2$/)
     const down = new Fault('chain-behind', 'c1: b.example is behind', { fix: 'look at it', facts: { chain: 'c1' } })
     const fewer = await stage({ answers: [calm, down], agree: 2 }).read()
-    expect(fewer).toMatchObject({ accepted: [], fault: { code: 'chain-behind', fix: 'look at it' } })
+    expect(fewer).toMatchObject({ acceptedValues: [], fault: { code: 'chain-behind', fix: 'look at it' } })
   })
 
   it('counts a host once', async () => {
@@ -310,7 +311,7 @@ describe('a reading', () => {
   it('delivers nothing where the hosts have different blocks', async () => {
     const answers = [calm, outcome({ A: 101, B: 100 }, [pin(1, 'b')])]
     const { read, quarantined } = stage({ answers, agree: 2 })
-    expect(await read()).toMatchObject({ accepted: [], fault: { code: 'chain-disagreement' } })
+    expect(await read()).toMatchObject({ acceptedValues: [], fault: { code: 'chain-disagreement' } })
     expect(quarantined.size).toBe(0)
   })
 })

@@ -148,7 +148,10 @@ describe('a collector that cannot be read again', () => {
     for (const { id, protocolId } of collectors) {
       const accepted = metrics(1, anHour, protocolId).map(metric => ({ metric }))
       const pins = [{ chainId: 1, block: block(protocolId === 'final' ? 'b' : 'a') }]
-      await outbox.intake.record({ collector: id, hour: anHour, accepted, pins, unexpected: true }, anHour)
+      await outbox.intake.record(
+        { collector: id, hour: anHour, acceptedValues: accepted, pins, unexpected: true },
+        anHour,
+      )
     }
     const described = { history: true, metrics: { M0: { unit: 'USD' } } } as const
     const runner = new ScriptedRunner({

@@ -24,7 +24,7 @@ interface Case {
   readonly outcome: object
 }
 
-const retried = (waitMs: number) => ({ kind: 'stored', failed: { nextAttemptMs: nowMs + waitMs } })
+const retried = (waitMs: number) => ({ kind: 'stored', failure: { nextAttemptMs: nowMs + waitMs } })
 
 const cases: Readonly<Record<string, Case>> = {
   'a due hour with all its values': { purpose: due, outcome: { kind: 'stored' } },
@@ -87,13 +87,13 @@ const cases: Readonly<Record<string, Case>> = {
   'one that failed in part': {
     purpose: first,
     code: 'http-refused',
-    outcome: { kind: 'stored', unexpected: true, failed: { nextAttemptMs: nowMs } },
+    outcome: { kind: 'stored', unexpected: true, failure: { nextAttemptMs: nowMs } },
   },
   'one that failed whole': {
     purpose: first,
     code: 'http-refused',
     accepted: [],
-    outcome: { kind: 'stored', unexpected: true, failed: { nextAttemptMs: nowMs } },
+    outcome: { kind: 'stored', unexpected: true, failure: { nextAttemptMs: nowMs } },
   },
   'one before the first block': {
     purpose: first,
@@ -104,7 +104,7 @@ const cases: Readonly<Record<string, Case>> = {
   'one of which a part lies before the first block': {
     purpose: first,
     code: 'chain-before-first-block',
-    outcome: { kind: 'stored', failed: { nextAttemptMs: nowMs } },
+    outcome: { kind: 'stored', failure: { nextAttemptMs: nowMs } },
   },
 }
 
@@ -117,10 +117,13 @@ describe('the outcome of', () => {
       ...(before && { fault: faultRecord(new Fault(before, 'before')) }),
     }
     const fault = code && new Fault(code, 'it failed')
-    const decided = outcomeOf(hour, { accepted, ...(fault && { fault }) }, purpose, { nowMs, chance: 0.5 })
+    const decided = outcomeOf(hour, { acceptedValues: accepted, ...(fault && { fault }) }, purpose, {
+      nowMs,
+      chance: 0.5,
+    })
     expect(decided).toMatchObject(outcome)
     if (decided.kind === 'gap' || decided.kind === 'left' || decided.kind === 'given-up')
       expect(decided.fault).toBe(fault)
-    else expect(decided.failed?.fault).toBe(fault)
+    else expect(decided.failure?.fault).toBe(fault)
   })
 })

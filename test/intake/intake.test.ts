@@ -94,7 +94,7 @@ describe('intake', () => {
     const { run, rows, outbox } = stage([collector('a')], { 'vault/a': { script: one, history: true } })
     await run(anHour, anHour + minuteMs)
     const [days, recent] = [24, hourAfter(anHour, 10 * 24 - 2)]
-    const backfilled = { collector: 'vault/a', hour: recent, accepted: [], unexpected: true, pins: [] }
+    const backfilled = { collector: 'vault/a', hour: recent, acceptedValues: [], unexpected: true, pins: [] }
     await outbox.intake.record(backfilled, recent)
     await run(hourAfter(anHour, 10 * days), hourAfter(anHour, 10 * days) + 5 * minuteMs)
     const states = rows().map(([, , state]) => state)

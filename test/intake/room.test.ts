@@ -14,7 +14,7 @@ async function stage(due: Readonly<Record<string, number>>, protocolIds: readonl
   await expectHours(outbox, 'any/c', anHour)
   for (const [protocolId, count] of Object.entries(due)) {
     const accepted = metrics(count, anHour, protocolId).map(metric => ({ metric }))
-    await outbox.intake.record({ collector: 'any/c', hour: anHour, accepted }, 1)
+    await outbox.intake.record({ collector: 'any/c', hour: anHour, acceptedValues: accepted }, 1)
   }
   const time = new VirtualTime(anHour)
   const [waits, leaves]: [BacklogWait[], StuckBacklog[]] = [[], []]

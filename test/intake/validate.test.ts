@@ -26,7 +26,7 @@ const failure = (message: string, parts: Partial<FaultRecord> = {}): FaultRecord
 describe('a reading', () => {
   it('becomes a metric of its hour, with the unit and module that were declared', () => {
     expect(validated({ TVL: 5 }, { TVL: { unit: 'USD', module: 'vaults' } })).toEqual({
-      accepted: [
+      acceptedValues: [
         {
           metric: { id: 'vault___TVL', protocolId: 'vault', hour: anHour, value: 5, unit: 'USD', module: 'vaults' },
         },
@@ -36,15 +36,21 @@ describe('a reading', () => {
   })
 
   it('of −0 is stored as 0', () => {
-    expect(validated({ TVL: -0 }).accepted[0]?.metric.value).toBe(0)
+    expect(validated({ TVL: -0 }).acceptedValues[0]?.metric.value).toBe(0)
   })
 
   it('of a label that was not declared is no metric, whatever its name', () => {
     const readings = { TVL: 1, Other: 666, toString: 666 }
     const outcome = { readings, failures: {}, pins: [] }
     const description = { metrics: { TVL: {} }, history: true }
-    const { accepted, failures } = validate({ protocolId: 'vault' }, anHour, description, outcome, () => undefined)
-    expect(accepted.map(({ metric }) => metric.id)).toEqual(['vault___TVL'])
+    const { acceptedValues, failures } = validate(
+      { protocolId: 'vault' },
+      anHour,
+      description,
+      outcome,
+      () => undefined,
+    )
+    expect(acceptedValues.map(({ metric }) => metric.id)).toEqual(['vault___TVL'])
     expect(Object.keys(failures)).toEqual(['Other', 'toString'])
     expect(failures['Other']).toMatchObject({ code: 'collector-output' })
   })
@@ -63,7 +69,7 @@ describe('a reading', () => {
     [3.001, '3.001 is above the declared maximum of 3'],
   ])('of %d, declared to be from 1 to 3: held as %j', (value, hold) => {
     const expected = hold === undefined ? undefined : { kind: 'bounds', reason: hold }
-    expect(validated({ Rate: value }, { Rate: { min: 1, max: 3 } }).accepted[0]?.hold).toEqual(expected)
+    expect(validated({ Rate: value }, { Rate: { min: 1, max: 3 } }).acceptedValues[0]?.hold).toEqual(expected)
   })
 
   it('is compared with what is known of its own metric id at that hour', () => {
@@ -72,8 +78,8 @@ describe('a reading', () => {
       asked.push([id, hour])
       return id === 'vault___Rate' ? { previous: { hour: anHour, value: 1 } } : undefined
     }
-    const { accepted } = validated({ Rate: 3, Fee: 3 }, { Rate: { maxJump: 1 }, Fee: { maxJump: 1 } }, {}, pastOf)
-    expect(accepted.map(({ hold }) => hold?.kind)).toEqual(['jump', undefined])
+    const { acceptedValues } = validated({ Rate: 3, Fee: 3 }, { Rate: { maxJump: 1 }, Fee: { maxJump: 1 } }, {}, pastOf)
+    expect(acceptedValues.map(({ hold }) => hold?.kind)).toEqual(['jump', undefined])
     expect(asked).toEqual([
       ['vault___Rate', anHour],
       ['vault___Fee', anHour],
@@ -92,8 +98,8 @@ describe('a reading', () => {
   it('of a label or unit that does not fit the interface fails alone, and says why', () => {
     const long = 'L'.repeat(300)
     const unit = 'U'.repeat(101)
-    const { accepted, failures } = validated({ [long]: 1, TVL: 2, Odd: 3 }, { Odd: { unit } })
-    expect(accepted.map(({ metric }) => metric.id)).toEqual(['vault___TVL'])
+    const { acceptedValues, failures } = validated({ [long]: 1, TVL: 2, Odd: 3 }, { Odd: { unit } })
+    expect(acceptedValues.map(({ metric }) => metric.id)).toEqual(['vault___TVL'])
     expect(failures).toEqual({
       [long]: { code: 'collector-output', message: 'id: longer than 300 characters', facts: { label: long } },
       Odd: { code: 'collector-output', message: 'unit: longer than 100 characters', facts: { label: 'Odd' } },
@@ -103,7 +109,7 @@ describe('a reading', () => {
   it('leaves the failures of other labels as they are', () => {
     const failures = { Price: failure('no answer') }
     expect(validated({ TVL: 1 }, {}, failures)).toMatchObject({
-      accepted: [{ metric: { value: 1 } }],
+      acceptedValues: [{ metric: { value: 1 } }],
       failures,
     })
   })
@@ -159,5 +165,9 @@ it.each([
   [{ inputChanges: 0 }, { inputChanges: 0 }],
   [{ provenance: recorded }, { provenance: recorded }],
 ])('of a result with %j is stored what it has', (parts, stored) => {
-  expect(storedPart({ accepted: [], pins: [], failures: {}, ...parts })).toEqual({ accepted: [], pins: [], ...stored })
+  expect(storedPart({ acceptedValues: [], pins: [], failures: {}, ...parts })).toEqual({
+    acceptedValues: [],
+    pins: [],
+    ...stored,
+  })
 })

@@ -48,7 +48,10 @@ describe('a clock that is right', () => {
     ['a chain agrees', { head: head() }],
     ['a chain agrees and the service does not', { head: head(), serviceMs: trueMs + 3 * hourMs }],
     ['the service agrees, and a chain is ahead of it', { head: head(-hourMs), serviceMs: trueMs }],
-    ['it is what it should be, whatever the service says', { expected: expected(0), serviceMs: trueMs - 3 * hourMs }],
+    [
+      'it is what it should be, whatever the service says',
+      { expectedTime: expected(0), serviceMs: trueMs - 3 * hourMs },
+    ],
   ])('is confirmed where %s', (_, parts) => {
     expect(judged(0, parts)).toMatchObject({ kind: 'trusted', isConfirmed: true })
   })
@@ -61,7 +64,7 @@ describe('a clock that is right', () => {
     ['so it is at a start soon after', { witness: 'none', storedMs: trueMs - 50 * minuteMs }],
     ['the configuration was written just now', { configuredMs: trueMs - minuteMs }],
     ['it has gone evenly for long enough', { evenMs: clockPatienceMs, storedMs: trueMs - 30 * dayMs }],
-    ['it is what it should be', { expected: expected(0, false) }],
+    ['it is what it should be', { expectedTime: expected(0, false) }],
     [
       'what is stored says otherwise, and no witness for long',
       { storedMs: trueMs + dayMs, evenMs: clockPatienceLongMs },
@@ -89,11 +92,11 @@ describe('a clock that is wrong', () => {
     ['the service, although the configuration is new', offMs => ({ serviceMs: trueMs, configuredMs: trueMs + offMs })],
     [
       'the service, although it was believed',
-      () => ({ serviceMs: trueMs, expected: { nowMs: trueMs, isConfirmed: false, isMet: true } }),
+      () => ({ serviceMs: trueMs, expectedTime: { nowMs: trueMs, isConfirmed: false, isMet: true } }),
     ],
-    ['what it should be', offMs => ({ expected: expected(offMs) })],
-    ['what it should be, and the service', offMs => ({ expected: expected(offMs), serviceMs: trueMs })],
-    ['what it should be, and a chain', offMs => ({ expected: expected(offMs), head: head() })],
+    ['what it should be', offMs => ({ expectedTime: expected(offMs) })],
+    ['what it should be, and the service', offMs => ({ expectedTime: expected(offMs), serviceMs: trueMs })],
+    ['what it should be, and a chain', offMs => ({ expectedTime: expected(offMs), head: head() })],
     ['nothing yet', () => ({ storedMs: trueMs - hourMs })],
     ['nothing, before there is an outbox', () => ({})],
   ]
@@ -123,7 +126,7 @@ describe('a clock that is wrong', () => {
     for (const offMs of [-minuteMs, minuteMs]) {
       for (const parts of [
         { serviceMs: trueMs },
-        { serviceMs: trueMs, expected: expected(offMs), evenMs: clockPatienceMs },
+        { serviceMs: trueMs, expectedTime: expected(offMs), evenMs: clockPatienceMs },
       ]) {
         expect(agreedHour(judged(offMs, parts))).toBe(anHour)
       }
@@ -142,7 +145,7 @@ describe('a clock that is wrong', () => {
     [-30 * dayMs, { head: head() }, "this machine's clock is 30 d behind the last block of ethereum: set it right"],
     [-50 * yearMs, {}, "this machine's clock says 1976-12-02T13:11:00Z, which cannot be: set it right"],
     [-hourMs, { storedMs: trueMs }, 'has said 2026-11-20T13:11:00Z before: set it right'],
-    [5 * hourMs, { expected: expected(5 * hourMs) }, "this machine's clock was set 5 h ahead"],
+    [5 * hourMs, { expectedTime: expected(5 * hourMs) }, "this machine's clock was set 5 h ahead"],
   ] as const)('by %d ms is reported with what to do', (offMs, parts, sentence) => {
     expect(judged(offMs, parts)).toMatchObject({ kind: 'doubted', reason: expect.stringContaining(sentence) })
   })
@@ -164,7 +167,7 @@ describe('whatever is known', () => {
     .record({
       wallMs: fc.oneof(instant, near),
       evenMs: fc.integer({ min: 0, max: dayMs }),
-      expected: optional(fc.record({ nowMs: near, isConfirmed: fc.boolean(), isMet: fc.boolean() })),
+      expectedTime: optional(fc.record({ nowMs: near, isConfirmed: fc.boolean(), isMet: fc.boolean() })),
       serviceMs: optional(fc.oneof(instant, near)),
       head: optional(fc.record({ chain: fc.constant('base'), nowMs: near })),
       storedMs: optional(near),
@@ -172,9 +175,9 @@ describe('whatever is known', () => {
       witness: fc.constantFrom('awaited' as const, 'silent' as const, 'none' as const),
     })
     .map(
-      ({ expected: known, serviceMs, head: block, storedMs, configuredMs, ...rest }): ClockEvidence => ({
+      ({ expectedTime: known, serviceMs, head: block, storedMs, configuredMs, ...rest }): ClockEvidence => ({
         ...rest,
-        ...(known && { expected: known }),
+        ...(known && { expectedTime: known }),
         ...(serviceMs !== undefined && { serviceMs }),
         ...(block && { head: block }),
         ...(storedMs !== undefined && { storedMs }),
@@ -200,7 +203,7 @@ describe('whatever is known', () => {
       fc.property(evidence, known => {
         const verdict = judgeClock(known)
         if (verdict.kind === 'doubted' || !verdict.isConfirmed) return
-        const { wallMs, serviceMs, head: block, expected: before } = known
+        const { wallMs, serviceMs, head: block, expectedTime: before } = known
         const isByService = serviceMs !== undefined && Math.abs(serviceMs - wallMs) <= clockAgreeMs
         const isByChain = block !== undefined && Math.abs(block.nowMs - wallMs) <= 5 * minuteMs
         expect(isByService || isByChain || (before?.isMet === true && before.isConfirmed)).toBe(true)
@@ -211,7 +214,7 @@ describe('whatever is known', () => {
   it('a service that is far off is never overruled by the machine alone', () => {
     fc.assert(
       fc.property(evidence, known => {
-        const { head: _, expected: __, ...alone } = known
+        const { head: _, expectedTime: __, ...alone } = known
         const verdict = judgeClock(alone)
         if (alone.serviceMs !== undefined && Math.abs(alone.serviceMs - alone.wallMs) > clockAgreeMs) {
           expect(verdict).toMatchObject({ kind: 'doubted', why: 'contradicted' })

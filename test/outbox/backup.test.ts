@@ -28,7 +28,7 @@ async function filled() {
   const writeMore = async () => {
     await expectEach(outbox, 'vault/late', [nextHour])
     const accepted = metrics(300, nextHour).map(metric => ({ metric }))
-    await outbox.intake.record({ collector: 'vault/late', hour: nextHour, accepted }, 1)
+    await outbox.intake.record({ collector: 'vault/late', hour: nextHour, acceptedValues: accepted }, 1)
   }
   return { folder, file, outbox, writeMore }
 }

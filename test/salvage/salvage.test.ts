@@ -113,7 +113,7 @@ describe('a damaged outbox', () => {
     const salvaged = mended(file)
     const after = contentsOf(file)
     const again = [...after.hours.values()].filter(({ fault }) => fault?.includes('hour-lost'))
-    expect(again.length).toBe(salvaged?.lost.reduce((sum, { hours }) => sum + hours, 0))
+    expect(again.length).toBe(salvaged?.lostHours.reduce((sum, { hours }) => sum + hours, 0))
     const lost = [...contents.rows].filter(([key]) => !after.rows.has(key)).map(([, row]) => row)
     for (const { hour, collector } of lost) expect(after.hours.get(`${hour} ${collector}`)?.state).not.toBe(1)
     for (const { state } of again) expect(state).toBe(0)
@@ -137,7 +137,7 @@ describe('a damaged outbox', () => {
       const { file, contents } = sound()
       const root = rootOf(file, name)
       overwrite(file, (root - 1) * pageBytes, root * pageBytes, 0)
-      expect(mended(file)?.lost).toEqual([])
+      expect(mended(file)?.lostHours).toEqual([])
       expect(contentsOf(file)).toEqual(contents)
     },
   )
@@ -173,7 +173,7 @@ describe('a damaged outbox', () => {
     const { outbox, salvaged } = openSalvaged(file, { ...openDeps(file), nowMs: Date.now() })
     onTestFinished(() => outbox.close())
     expect(asideOf(file)).toHaveLength(1)
-    expect(salvaged?.lost.map(({ collector }) => collector)).toEqual([...collectorIds].sort())
+    expect(salvaged?.lostHours.map(({ collector }) => collector)).toEqual([...collectorIds].sort())
     const [row] = atOnce(outbox, () => rowsBetween(hourAfter(anHour, -200), hourAfter(anHour, 10_000)))
     expect(row).toMatchObject({ state: 'due', fault: { code: 'hour-lost' } })
   })
@@ -253,11 +253,16 @@ describe('what a salvage knows of blocks and of the past', () => {
     const { file } = sound()
     const [metric] = metrics(1)
     if (!metric) throw new Error('one')
-    const outcome = { collector: 'vault/c0', hour: anHour, accepted: [{ metric }], pins: [aPin(7), aPin(8, 'b', 10)] }
+    const outcome = {
+      collector: 'vault/c0',
+      hour: anHour,
+      acceptedValues: [{ metric }],
+      pins: [aPin(7), aPin(8, 'b', 10)],
+    }
     const outbox = await saved(file, async before => {
       await before.intake.record(outcome, 1)
       const accepted = [{ metric: { ...metric, value: 99 } }]
-      await before.intake.record({ ...outcome, accepted, mode: 'correct' }, 1)
+      await before.intake.record({ ...outcome, acceptedValues: accepted, mode: 'correct' }, 1)
       void before.intake.finalBlocks(1).keep([{ hour: anHour, block: aBlock(7) }])
     })
     const own = (await outbox.intake.pinnedHours(1, anHour, 999)).filter(
@@ -277,7 +282,7 @@ describe('what a salvage knows of blocks and of the past', () => {
     await expectHours(before, 'vault/c0', anHour)
     for (const [index, hour] of hours.entries()) {
       const accepted = metrics(1, hour).map(metric => ({ metric }))
-      await before.intake.record({ collector: 'vault/c0', hour, accepted, pins: [aPin(index + 1)] }, 1)
+      await before.intake.record({ collector: 'vault/c0', hour, acceptedValues: accepted, pins: [aPin(index + 1)] }, 1)
     }
     before.close()
     const root = rootOf(file, 'pin')
@@ -297,7 +302,12 @@ describe('what a salvage knows of blocks and of the past', () => {
     const outbox = await saved(file, async outbox => {
       for (const back of [0, 100, 200]) {
         const accepted = metrics(3, hourAfter(old, back)).map(metric => ({ metric }))
-        const outcome = { collector: 'vault/c0', hour: hourAfter(old, back), accepted, unexpected: true }
+        const outcome = {
+          collector: 'vault/c0',
+          hour: hourAfter(old, back),
+          acceptedValues: accepted,
+          unexpected: true,
+        }
         await outbox.intake.record(outcome, nowMs)
       }
       const all = await outbox.delivery.due({ protocolIds: ['vault'], newestFirstFrom: anHour, latest: anHour }, 1_000)
@@ -320,7 +330,7 @@ describe('what a salvage knows of blocks and of the past', () => {
     for (let count = 0; count < 80; count += 1) {
       const hour = hourAfter(anHour, -100 - 3 * count)
       const accepted = metrics(3, hour).map(metric => ({ metric }))
-      await outbox.intake.record({ collector: 'vault/c0', hour, accepted, unexpected: true }, nowMs)
+      await outbox.intake.record({ collector: 'vault/c0', hour, acceptedValues: accepted, unexpected: true }, nowMs)
     }
     outbox.close()
     const before = contentsOf(file)
@@ -337,13 +347,15 @@ describe('what a salvage knows of blocks and of the past', () => {
     for (let count = 0; count < 300; count += 1) {
       const hour = hourAfter(old, 2 * count)
       const accepted = metrics(3, hour).map(metric => ({ metric }))
-      await outbox.intake.record({ collector: 'vault/c0', hour, accepted, unexpected: true }, nowMs)
+      await outbox.intake.record({ collector: 'vault/c0', hour, acceptedValues: accepted, unexpected: true }, nowMs)
     }
     outbox.close()
     const before = contentsOf(file)
     const page = leafOf(file, 'outbox', 1)
     overwrite(file, (page - 1) * pageBytes, page * pageBytes)
-    expect(mended(file, 'a test')?.lost).toMatchObject([{ collector: 'vault/c0', hours: expect.toSatisfy(isMany) }])
+    expect(mended(file, 'a test')?.lostHours).toMatchObject([
+      { collector: 'vault/c0', hours: expect.toSatisfy(isMany) },
+    ])
     expect(betrayals(before, contentsOf(file))).toEqual([])
   })
 })
@@ -397,7 +409,7 @@ describe('a command next to the daemon', () => {
     onTestFinished(() => outbox.close())
     for (const part of ['', '-wal', '-shm']) renameSync(`${file}${part}`, `${file}.corrupt-by-hand${part}`)
     new SqliteOutbox(file).close()
-    const stored = outbox.intake.record({ collector: 'vault/c0', hour: anHour, accepted: [] }, 1)
+    const stored = outbox.intake.record({ collector: 'vault/c0', hour: anHour, acceptedValues: [] }, 1)
     await expect(stored).rejects.toMatchObject({ code: 'outbox-moved' })
     expect((await outbox.disk.broken).kind).toBe('moved')
   })
@@ -433,7 +445,7 @@ async function withLog(file: string): Promise<number> {
     const at = hourAfter(anHour, hour)
     await expectEach(outbox, 'vault/c0', [at])
     const accepted = metrics(2, at).map(metric => ({ metric }))
-    await outbox.intake.record({ collector: 'vault/c0', hour: at, accepted }, 1)
+    await outbox.intake.record({ collector: 'vault/c0', hour: at, acceptedValues: accepted }, 1)
   }
   copyFileSync(copy, file)
   copyFileSync(`${copy}-wal`, `${file}-wal`)

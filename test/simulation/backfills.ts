@@ -24,7 +24,7 @@ interface FillParts {
 export async function fillIn({ script, outbox, runner, time, config, chain, signal }: FillParts): Promise<void> {
   const { hours, what, order, concurrency } = script
   const current = hourAt(time.nowMs())
-  const asked: BackfillRequest = { from: hourAfter(current, -hours), to: current, current, what, daemon: 'runs' }
+  const asked: BackfillRequest = { from: hourAfter(current, -hours), to: current, current, scope: what, daemon: 'runs' }
   const collectors = protocolCollectors(config)
   const described = await Promise.all(
     collectors.map(async collector => ({

@@ -31,8 +31,8 @@ export class Ledger {
   }
 
   /** The outbox is asked to keep them. */
-  offered({ accepted, mode }: CollectionOutcome): void {
-    for (const { metric } of accepted) {
+  offered({ acceptedValues, mode }: CollectionOutcome): void {
+    for (const { metric } of acceptedValues) {
       const key = keyOf(metric)
       if (mode === 'correct') added(this.#offered, key, metric.value)
       if (mode === 'correct' || !this.#kept.has(key)) added(this.#ever, key, metric.value)
@@ -40,8 +40,8 @@ export class Ledger {
   }
 
   /** The outbox has promised to keep them; the first value of a metric and hour stands unless it is corrected. */
-  accepted({ accepted, mode }: CollectionOutcome): void {
-    for (const { metric } of accepted) {
+  accepted({ acceptedValues, mode }: CollectionOutcome): void {
+    for (const { metric } of acceptedValues) {
       const key = keyOf(metric)
       const kept = this.#kept.get(key)
       if (!kept) this.#kept.set(key, new Set([metric.value]))

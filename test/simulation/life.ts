@@ -268,7 +268,8 @@ export class Life {
       ledger.offered(outcome)
       this.#world.checkHour(outcome)
       const recorded = await record(outcome, nowMs)
-      for (const { metric } of outcome.accepted.slice(0, 1)) facts.happened(this.#world.ownerOf(metric.protocolId))
+      for (const { metric } of outcome.acceptedValues.slice(0, 1))
+        facts.happened(this.#world.ownerOf(metric.protocolId))
       ledger.accepted(outcome)
       return recorded
     }

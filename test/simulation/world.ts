@@ -86,9 +86,9 @@ export class World {
   }
 
   /** A value read "now" is stored under the hour it was read in. */
-  checkHour({ collector, hour, accepted }: CollectionOutcome): void {
+  checkHour({ collector, hour, acceptedValues }: CollectionOutcome): void {
     const readAtMs = this.facts.readAtMs.get(`${collector} ${hour}`)
-    if (accepted.length === 0 || readAtMs === undefined) return
+    if (acceptedValues.length === 0 || readAtMs === undefined) return
     const isInHour = hourAt(readAtMs) === hour || hourAt(readAtMs - dateBlurMs) === hour
     if (!isInHour)
       this.facts.broken(`${collector} of ${hourText(hour)} was read at ${new Date(readAtMs).toISOString()}`)

@@ -82,7 +82,9 @@ class Bench {
   }
 
   collect(accepted: readonly Accepted[], hour: Hour = anHour, name = 'vault/c'): this {
-    return this.expect(hour, name).#step(() => this.outbox.intake.record({ collector: name, hour, accepted }, hour))
+    return this.expect(hour, name).#step(() =>
+      this.outbox.intake.record({ collector: name, hour, acceptedValues: accepted }, hour),
+    )
   }
 
   fail(hour: Hour = anHour): this {
@@ -196,7 +198,7 @@ describe('readiness', () => {
     const bench = new Bench().collect(accept(2)).deliver(metrics(1))
     bench.nowMs = anHour + overdueMs - 1
     await expectEach(bench.outbox, 'vault/c', [hourAfter(anHour, -1)])
-    await bench.outbox.intake.record({ collector: 'vault/c', hour: hourAfter(anHour, -1), accepted: [] }, 1)
+    await bench.outbox.intake.record({ collector: 'vault/c', hour: hourAfter(anHour, -1), acceptedValues: [] }, 1)
     expect(await bench.reasons()).toEqual([])
     bench.nowMs += 1
     const sentence = `1 metric is not delivered to metrics.example, the oldest of ${hourText(anHour)}.`

@@ -386,9 +386,9 @@ export const richScrape: Scrape = {
 function busyCounters(): Counters {
   const counters = new Counters()
   const accepted = [1, 2]
-  counters.ran('awesome-vault/erc4626-vault', 1.25, { accepted })
-  counters.ran('awesome-vault/erc4626-vault', 0.75, { accepted })
-  counters.ran('awesome-vault/utilisation', 30, { accepted: [], fault: { code: 'http-unreachable' } })
+  counters.ran('awesome-vault/erc4626-vault', 1.25, { acceptedValues: accepted })
+  counters.ran('awesome-vault/erc4626-vault', 0.75, { acceptedValues: accepted })
+  counters.ran('awesome-vault/utilisation', 30, { acceptedValues: [], fault: { code: 'http-unreachable' } })
   counters.pushes.settled = 120
   counters.pushes.transient = 4
   counters.reported('slack BAD', 'it answered 410')

@@ -41,7 +41,7 @@ export async function markFailed(
   fault: Fault,
   nextAttemptMs: number,
 ): Promise<void> {
-  await outbox.intake.record({ collector, hour, accepted: [], failed: { fault, nextAttemptMs } }, 0)
+  await outbox.intake.record({ collector, hour, acceptedValues: [], failure: { fault, nextAttemptMs } }, 0)
 }
 
 /** Number of pins of a chain. */

@@ -61,7 +61,6 @@ interface Node {
   readonly start: number
   readonly end: number
   readonly name?: string
-  readonly shorthand?: boolean
 }
 
 /** Nodes in a node or a list of them. */
@@ -70,10 +69,10 @@ function nodesIn(value: unknown): readonly Node[] {
   return Object.values(Object(value)).flat().filter(isNode)
 }
 
-/** Identifiers that a pattern binds, but for those that have the name of a property. */
+/** Identifiers that a pattern binds, those of properties taken apart included. */
 function boundIn(pattern: Node): readonly Node[] {
   if (pattern.type === 'Identifier') return [pattern]
-  if (pattern.type === 'Property') return pattern.shorthand ? [] : boundIn(Reflect.get(pattern, 'value'))
+  if (pattern.type === 'Property') return boundIn(Reflect.get(pattern, 'value'))
   if (pattern.type === 'AssignmentPattern') return boundIn(Reflect.get(pattern, 'left'))
   return /Pattern$|^RestElement$/.test(pattern.type) ? nodesIn(pattern).flatMap(boundIn) : []
 }

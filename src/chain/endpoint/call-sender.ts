@@ -170,13 +170,13 @@ interface CallSenderDeps {
   readonly depth: StateAvailability
   readonly time: Time
   /** Called when a request got no answer that can be used: another node may answer the next. */
-  readonly failed: () => void
+  readonly reportUnreachable: () => void
   /** Whether a short retry-after is waited for, because there is no other endpoint. */
   readonly isOnlyOne: boolean
   /** Counts what is sent. Default: it is not counted. */
   readonly meter?: CallMeter | undefined
   /** Where the outcomes of calls are counted. */
-  readonly counted: CallOutcomes
+  readonly outcomeCounts: CallOutcomes
 }
 
 /** Options of one request. */
@@ -395,16 +395,16 @@ export class CallSender {
 
   /** Outcomes of one request: a refusal for the rate is that of each of its calls. @throws EndpointFailure */
   async #answers(calls: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcOutcome[]> {
-    const { counted } = this.#deps
+    const { outcomeCounts } = this.#deps
     try {
       const answers = await this.#exchanged(calls, options)
       const load = await this.#loadIn(calls, answers, options)
       if (!load) await this.#requireAll(calls, answers, options)
       const outcomes = load ? calls.map(() => load) : this.#refusals.judge(calls, answers)
-      counted.answered(outcomes)
+      outcomeCounts.answered(outcomes)
       return outcomes
     } catch (error) {
-      counted.failed(calls.length, error)
+      outcomeCounts.failed(calls.length, error)
       if (error instanceof EndpointFailure && isRefused(error)) return calls.map(() => error)
       throw error
     }
@@ -532,7 +532,7 @@ export class CallSender {
     try {
       await this.#admitted(1, options.signal)
       const [answer] = await this.#exchanged([call], options)
-      if (answer) this.#deps.counted.answered([answer])
+      if (answer) this.#deps.outcomeCounts.answered([answer])
       return answer
     } catch (error) {
       if (!(error instanceof EndpointFailure)) throw error
@@ -559,13 +559,13 @@ export class CallSender {
   }
 
   async #inTime(calls: readonly WrittenCall[], { signal, answerMsMax }: RequestOptions): Promise<readonly RpcAnswer[]> {
-    const { host, wire, time, failed } = this.#deps
+    const { host, wire, time, reportUnreachable } = this.#deps
     const timeout = time.timeout(answerMsMax)
     try {
       return await wire.send(calls, AbortSignal.any([signal, timeout]))
     } catch (error) {
       signal.throwIfAborted()
-      if (!(error instanceof EndpointFailure) || error.kind === 'unreachable') failed()
+      if (!(error instanceof EndpointFailure) || error.kind === 'unreachable') reportUnreachable()
       if (timeout.aborted) throw new TimedOut(host, `did not answer within ${answerMsMax / 1000} s`)
       // Any other error is a defect of ours; its message is not shown, as it might hold the URL.
       throw error instanceof EndpointFailure ? error : new EndpointFailure(host, 'could not be asked')

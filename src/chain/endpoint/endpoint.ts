@@ -253,9 +253,9 @@ class Node implements OpenEndpoint {
     this.#observed = new ObservedBlocks(this.depth)
     this.#counted = countsOf?.(url) ?? new CallOutcomes()
     const { host, depth, batch, rate } = this
-    const failed = () => this.#identity.doubt()
-    const limits = { requestsMax, batch, rate, observed: this.#observed, depth, failed }
-    this.#sender = new CallSender({ ...poolParts, ...limits, host, url, wire, counted: this.#counted })
+    const reportUnreachable = () => this.#identity.doubt()
+    const limits = { requestsMax, batch, rate, observed: this.#observed, depth, reportUnreachable }
+    this.#sender = new CallSender({ ...poolParts, ...limits, host, url, wire, outcomeCounts: this.#counted })
   }
 
   get head(): ChainHead | undefined {

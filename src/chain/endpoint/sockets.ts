@@ -69,7 +69,7 @@ export interface PipeEvents {
   /** One JSON-RPC message, as text. */
   text(text: string): void
   /** Called once, whichever side closed. `reason` holds no URL. */
-  closed(reason: string): void
+  onClosed(reason: string): void
 }
 
 /** Longest wait for a WebSocket. */
@@ -130,7 +130,7 @@ export class SocketWire implements Wire {
       if (!signal.aborted) this.#closed(reason)
     }
     const opening = unlessAborted(
-      this.#dial({ text: message => this.#heard(message), closed: onClosed }, signal),
+      this.#dial({ text: message => this.#heard(message), onClosed: onClosed }, signal),
       signal,
     )
     opening.catch(() => {
@@ -182,7 +182,7 @@ const webSocketFix =
  */
 export function webSocketDial(url: string, configuredHeaders: OwnHeaders = () => ({})): Dial {
   const host = hostOf(url)
-  return async ({ text, closed }, end) => {
+  return async ({ text, onClosed }, end) => {
     const { Agent, buildConnector, WebSocket } = await import('undici')
     end.throwIfAborted()
     return new Promise((resolve, reject) => {
@@ -207,7 +207,7 @@ export function webSocketDial(url: string, configuredHeaders: OwnHeaders = () =>
       socket.addEventListener('close', ({ code }) => {
         void dispatcher.destroy().catch(() => {})
         reject(why)
-        closed(`closed the connection (${code})`)
+        onClosed(`closed the connection (${code})`)
       })
     })
   }
@@ -216,7 +216,7 @@ export function webSocketDial(url: string, configuredHeaders: OwnHeaders = () =>
 /** Connects to a node's IPC socket by its path. */
 export function ipcDial(path: string): Dial {
   const name = hostOf(path)
-  return ({ text, closed }, end) =>
+  return ({ text, onClosed }, end) =>
     new Promise((resolve, reject) => {
       const socket = connect({ path, signal: end })
       const framing = jsonTexts()
@@ -239,7 +239,7 @@ export function ipcDial(path: string): Dial {
       })
       socket.on('close', () => {
         reject(new EndpointFailure(name, reason))
-        closed(reason)
+        onClosed(reason)
       })
     })
 }

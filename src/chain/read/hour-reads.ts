@@ -168,7 +168,7 @@ interface HourReadsDeps {
   /** Executes reads at the as-of block, on any endpoint that can. */
   read(block: BlockHeader, requests: readonly ReadRequest[], signal: AbortSignal): Promise<AnyRead>
   /** Answers of the hour so far. */
-  readonly known: HourAnswers
+  readonly knownAnswers: HourAnswers
   /** Called when no more reads can join, with the fault when the look-up failed. */
   closed(failure?: unknown): void
 }
@@ -257,17 +257,17 @@ export class HourReads {
     // One tick for requests made when the block became known.
     if (outcomesTried.length < this.#requests.length) await setImmediate()
     this.#deps.closed()
-    const { known } = this.#deps
+    const { knownAnswers } = this.#deps
     const requests = this.#requests
     const before = requests.map((request, place) => {
       const outcome = outcomesTried[place]
-      return isAnswer(outcome) ? outcome : known.of(request, at)
+      return isAnswer(outcome) ? outcome : knownAnswers.of(request, at)
     })
     const rest = requests.filter((_, place) => !before[place])
     const { outcomes, late } = rest.length === 0 ? { outcomes: [] } : await this.#deps.read(at, rest, signal)
     const read = outcomes.values()
     const merged = before.flatMap(answer => answer ?? read.next().value ?? [])
-    for (const [place, request] of requests.entries()) known.add(request, at, merged[place])
+    for (const [place, request] of requests.entries()) knownAnswers.add(request, at, merged[place])
     return { at, value: { outcomes: merged, ...(late && { late }) } }
   }
 

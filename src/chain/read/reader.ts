@@ -354,7 +354,7 @@ class HourlyReader implements OpenChainReader {
     const open = this.#hourReads.get(state)
     if (open?.work.isUsable) return open
     const reads: HourReads = new HourReads({
-      known: this.#answersOf(state),
+      knownAnswers: this.#answersOf(state),
       asOf: signal => this.#asOf(state, signal),
       read: (block, requests, signal) => {
         const [name, pool, memory] = [this.#name, this.#pool, this.#memory.reads]

@@ -24,22 +24,22 @@ import { note } from '../terminal.ts'
  */
 export async function readWithFleet(
   run: BackfillRead,
-  { shared, time }: { readonly shared: SharedOutbox; readonly time: Time },
+  { sharedOutbox, time }: { readonly sharedOutbox: SharedOutbox; readonly time: Time },
   readHere: (part: BackfillRead) => Promise<PartEnd>,
   stack: AsyncDisposableStack,
 ): Promise<PartEnd> {
-  const living = await livingLanes(shared)
+  const living = await livingLanes(sharedOutbox)
   const theirs = run.works.filter(work => work.hours.length > 0 && living.has(laneOfWork(work)))
   if (theirs.length === 0) return readHere(run)
   const works = run.works.filter(work => !theirs.includes(work))
   // Its own upkeep is done by the daemons, too.
-  const engine = new JobEngine({ statements: shared.jobs, time, failed: () => {} })
+  const engine = new JobEngine({ statements: sharedOutbox.jobs, time, reportFailure: () => {} })
   stack.defer(() => engine.stop())
   const report = (news: BackfillNews) => {
     // There is one line of progress: that of the fleet.
     if (news.kind !== 'went-on') run.report(news)
   }
-  const fleet = new FleetBackfill({ ...run, works: theirs }, { shared, engine, time }).run()
+  const fleet = new FleetBackfill({ ...run, works: theirs }, { sharedOutbox, engine, time }).run()
   return joinedParts(await Promise.all([fleet, readHere({ ...run, works, report })]))
 }
 
@@ -56,7 +56,7 @@ interface WindowOfFleet {
 }
 
 interface FleetAccess {
-  readonly shared: SharedOutbox
+  readonly sharedOutbox: SharedOutbox
   readonly engine: JobEngine
   readonly time: Time
 }
@@ -86,9 +86,9 @@ class FleetBackfill {
   /** Reads that failed, one after the other. */
   #failures = 0
 
-  constructor(run: BackfillRead, { shared, engine, time }: FleetAccess) {
+  constructor(run: BackfillRead, { sharedOutbox, engine, time }: FleetAccess) {
     this.#run = run
-    this.#shared = shared
+    this.#shared = sharedOutbox
     this.#engine = engine
     this.#time = time
     const { works, concurrency, order } = run
@@ -184,7 +184,7 @@ function askedOf(window: readonly CollectorHours[], { asked: request, order }: B
     collectors: window.map(({ work }) => work.collector.id),
     from: hourAt(Math.min(...hours)),
     to: hourAt(Math.max(...hours)),
-    what: request.what,
+    what: request.scope,
     order,
   }
 }

@@ -32,7 +32,7 @@ export interface BackfillPlan {
   /** Sampled hours. */
   readonly hoursRead: readonly Hour[]
   /** Cost of sampling, repeated samples included. */
-  readonly spent: CallCounts
+  readonly spentCalls: CallCounts
 }
 
 /** The work of one collector, with its estimate. */
@@ -66,7 +66,7 @@ export async function makePlan(
   const derivedWorks = allWorks.filter(({ collector }) => isDerived(collector))
   const read = allWorks.filter(({ collector }) => !isDerived(collector))
   const sampled = await sampleOf(context, outbox, read, outerHours(read), samplesMax)
-  const { works, runs, ms, faults, spent } = sampled
+  const { works, runs, ms, faults, spentCalls } = sampled
   const costs = context.config.chains.map(chain => chainCost({ works, order, concurrency }, sampled, chain))
   const plannedWorks = [...works, ...derivedWorks].map(work => ({
     ...work,
@@ -86,7 +86,7 @@ export async function makePlan(
     certainty: isKnown ? 'about' : 'unknown',
     faults,
     hoursRead,
-    spent,
+    spentCalls,
   }
 }
 
@@ -114,7 +114,7 @@ interface Sampled {
   /** Cost of the last sample for one chain. */
   readonly costOf: (chain: string) => CallCounts
   /** Cost of all samples for all chains. */
-  readonly spent: CallCounts
+  readonly spentCalls: CallCounts
 }
 
 /** Samples; other hours when a chain could not be read at some. Each sample opens its chains again, as a run does. */
@@ -135,8 +135,8 @@ async function sampleOf(
     work.hours.filter(hour => hours.has(hour)).map(hour => ({ ...work, work, hour, attempts: 0 })),
   )
   const results = await pipeline.read(sampleHours, outbox?.intake ?? noPasts)
-  const runs = results.map(({ work, hour, collected: { accepted, pins, fault } }): SampledRun => {
-    return { work, hour, metrics: accepted.length, pins, ...(fault && { fault }) }
+  const runs = results.map(({ work, hour, collected: { acceptedValues, pins, fault } }): SampledRun => {
+    return { work, hour, metrics: acceptedValues.length, pins, ...(fault && { fault }) }
   })
   const ms = time.nowMs() - startMs
   const firstCalls = sumOf([...meters.values()].map(meter => meter.counts()))
@@ -145,7 +145,7 @@ async function sampleOf(
   const instead = hoursInstead(possible, runs)
   if (instead.size > 0 && triesLeft > 1) {
     const again = await sampleOf(context, outbox, possible, instead, triesLeft - 1)
-    return { ...again, faults: [...faults, ...again.faults], spent: sumOf([firstCalls, again.spent]) }
+    return { ...again, faults: [...faults, ...again.faults], spentCalls: sumOf([firstCalls, again.spentCalls]) }
   }
   return {
     works: possible,
@@ -153,7 +153,7 @@ async function sampleOf(
     ms,
     faults,
     costOf: chain => meters.get(chain)?.counts() ?? nothing,
-    spent: firstCalls,
+    spentCalls: firstCalls,
   }
 }
 

@@ -63,11 +63,11 @@ export class LimitedCalls {
  * one process: here.
  */
 export async function readAll(run: BackfillRun, calls: LimitedCalls, stack: AsyncDisposableStack): Promise<PartEnd> {
-  const { shared } = run.outbox
+  const { sharedOutbox } = run.outbox
   const readPart = (part: BackfillRead) => readHere({ ...run, ...part }, calls, stack)
-  if (!shared || calls.budget) return readPart(run)
+  if (!sharedOutbox || calls.budget) return readPart(run)
   const { readWithFleet } = await import('./fleet-backfill.ts')
-  return readWithFleet(run, { shared, time: run.context.time }, readPart, stack)
+  return readWithFleet(run, { sharedOutbox, time: run.context.time }, readPart, stack)
 }
 
 async function readHere(

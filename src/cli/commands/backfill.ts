@@ -153,7 +153,7 @@ async function readInOrder(
   for (const { collector } of derived) await intake.setInputs(collector.id, inputSpans(collector))
   const ends: PartEnd[] = []
   for (const [collectors, request, order] of [
-    [withoutDerived(inputs), { ...run.asked, what: 'missing' }, run.order],
+    [withoutDerived(inputs), { ...run.asked, scope: 'missing' }, run.order],
     [withoutDerived(usable), run.asked, run.order],
     [derivedCollectors, run.asked, 'oldest-first'],
   ] as const) {
@@ -173,7 +173,7 @@ function askedOf(
   return {
     ...range,
     current: hourAt(time.nowMs()),
-    what: overwrite ? 'overwrite' : 'missing',
+    scope: overwrite ? 'overwrite' : 'missing',
     daemon: hasDaemon ? 'runs' : 'none',
   }
 }
@@ -303,7 +303,7 @@ function faultsOf({ faults }: BackfillPlan) {
 }
 
 function planJson(plan: BackfillPlan, { from, to }: HourSpan) {
-  const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
+  const { works, hours, cost, pushes, durationMs, certainty, spentCalls, hoursRead } = plan
   return {
     from: hourText(from),
     to: hourText(to),
@@ -322,7 +322,7 @@ function planJson(plan: BackfillPlan, { from, to }: HourSpan) {
     durationMs: Math.round(durationMs),
     certainty,
     sample: {
-      ...spent,
+      ...spentCalls,
       hours: hoursRead.map(hour => hourText(hour)),
       faults: faultsOf(plan).map(({ fault, ...rest }) => ({ ...rest, reason: faultLine(fault) })),
     },
@@ -330,7 +330,7 @@ function planJson(plan: BackfillPlan, { from, to }: HourSpan) {
 }
 
 function printPlan(plan: BackfillPlan): void {
-  const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
+  const { works, hours, cost, pushes, durationMs, certainty, spentCalls, hoursRead } = plan
   const numbers = ['hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics']
   printTable(
     ['collector', ...numbers],
@@ -345,8 +345,8 @@ function printPlan(plan: BackfillPlan): void {
     print(`\n${counted(hours, 'hour')}; about ${callsText(cost)}, ${counted(pushes, 'push', 'pushes')}`)
     print(`about ${durationText(durationMs)}; nothing was stored or sent`)
   }
-  const read = hoursRead.map(hour => hourText(hour)).join(' and ')
-  print(`${read === '' ? 'to see that' : `for this ${read} were read`}: ${callsText(spent)}`)
+  const hoursText = hoursRead.map(hour => hourText(hour)).join(' and ')
+  print(`${hoursText === '' ? 'to see that' : `for this ${hoursText} were read`}: ${callsText(spentCalls)}`)
   for (const { collector, hour, fault } of faultsOf(plan)) {
     print(`${hour} could not be read by ${collector}: ${faultLine(fault)}`)
   }

@@ -110,8 +110,12 @@ interface CollectorEnd {
   readonly fault?: Fault
 }
 
-function collectorEnd({ hour, collector, collected: { accepted, fault } }: HourToCollect & HourReading): CollectorEnd {
-  return { hour, collector: collector.id, metrics: accepted.length, ...(fault && { fault }) }
+function collectorEnd({
+  hour,
+  collector,
+  collected: { acceptedValues, fault },
+}: HourToCollect & HourReading): CollectorEnd {
+  return { hour, collector: collector.id, metrics: acceptedValues.length, ...(fault && { fault }) }
 }
 
 /** Hours read at the same time: their reads share requests. */
@@ -212,7 +216,7 @@ async function tryHours(
   const attempts = results.map(result => {
     const { outcome, collected, begunMs: _, recorded: __, ...hour } = result
     const most = collected.fault?.code === 'chain-behind' ? chainBehindAttemptsMax : attemptsMax
-    const failure = outcome.kind === 'stored' ? outcome.failed : undefined
+    const failure = outcome.kind === 'stored' ? outcome.failure : undefined
     const isAgain = failure !== undefined && !isPermanent(failure.fault) && attempt < most
     if (!isAgain) return { ends: [collectorEnd(result)], again: [] }
     return { ends: [], again: [{ ...hour, attempts: hour.attempts + 1, nextMs: failure.nextAttemptMs }] }
@@ -320,7 +324,7 @@ async function plan(
   await Promise.all(had.map(hour => pipeline.record({ ...read, hour }, due, outbox.intake)))
 }
 
-const withoutValues: Collected = { accepted: [], pins: [], failures: {} }
+const withoutValues: Collected = { acceptedValues: [], pins: [], failures: {} }
 
 /** First expected hour: the later one of the configuration and of what the service has. */
 function sinceOf(since: Hour | undefined, first: FirstPlan | undefined): Hour | undefined {

@@ -111,14 +111,14 @@ async function collectOnce(options: CollectOptions, stopping?: AbortSignal): Pro
 async function showOnly(context: AppContext, collectedReport: CollectedReport, options: CollectOptions): Promise<void> {
   const { hour, parts, stored } = collectedReport
   const quiet = (await quietEvents(context, parts)).flatMap(({ part, text }) =>
-    part.accepted.map(({ metric }) => ({ metric: metric.id, kind: 'event-not-seen' as const, text })),
+    part.acceptedValues.map(({ metric }) => ({ metric: metric.id, kind: 'event-not-seen' as const, text })),
   )
   const report = { ...collectedReport, warnings: [...collectedReport.warnings, ...quiet] }
   const isSent = ({ metric, hold, isPrivate }: Accepted) => {
     const state = stored.get(metric.id)?.state
     return state === undefined ? !hold && !isPrivate : state === 'due'
   }
-  const count = parts.flatMap(({ accepted }) => accepted).filter(isSent).length
+  const count = parts.flatMap(({ acceptedValues }) => acceptedValues).filter(isSent).length
   const text = () => {
     printParts(report)
     print(`\n${counted(count, 'metric')} would be sent, with timestamp ${hourText(hour)}; nothing was enqueued`)
@@ -135,7 +135,7 @@ async function queueAndDeliver(
 ): Promise<boolean> {
   const { hour, parts } = report
   const { time } = context
-  const metrics = parts.flatMap(({ accepted }) => accepted)
+  const metrics = parts.flatMap(({ acceptedValues }) => acceptedValues)
   if (options.allowUnitChange) await changeUnits(outbox, metrics, hour, time.nowMs())
   if (!options.json) printParts(report)
   const pushedAtMs = time.nowMs()
@@ -191,7 +191,7 @@ async function changeUnits(
  * @param ofService warnings of the service on the push; default: nothing was pushed
  */
 function partsJson({ hour, parts, warnings }: CollectedReport, ofService?: readonly Warning[]) {
-  const values = parts.flatMap(part => part.accepted)
+  const values = parts.flatMap(part => part.acceptedValues)
   return {
     hour: hourText(hour),
     metrics: values.flatMap(({ metric, isPrivate }) => (isPrivate ? [] : [pushedMetric(metric)])),
@@ -204,7 +204,7 @@ function partsJson({ hour, parts, warnings }: CollectedReport, ofService?: reado
 }
 
 function printParts({ hour, parts, stored, warnings }: CollectedReport): void {
-  const acceptedValues = parts.flatMap(part => part.accepted)
+  const acceptedValues = parts.flatMap(part => part.acceptedValues)
   const otherUnits = new Set(warnings.filter(({ kind }) => kind === 'unit-changed').map(({ metric }) => metric))
   print(hourText(hour))
   const rows = acceptedValues.map(entry => {

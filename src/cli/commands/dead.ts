@@ -50,7 +50,7 @@ export function deadCommand(): Command {
     .addCommand(
       changing(retry, 'dead', async selected => {
         const count = (await selected.outbox?.operators.release(selected.selection, 'locked')) ?? 0
-        await printDue(count, selected.found, selected)
+        await printDue(count, selected.metrics, selected)
       }),
     )
     .addCommand(dropCommand('dead'))
@@ -70,10 +70,10 @@ export function heldCommand(): Command {
 }
 
 async function releaseHeld(call: Selected): Promise<void> {
-  const { outbox, selection, found, options } = call
-  const stays = options.allowUnitChange ? [] : found.filter(({ kind }) => kind === 'unit')
+  const { outbox, selection, metrics, options } = call
+  const stays = options.allowUnitChange ? [] : metrics.filter(({ kind }) => kind === 'unit')
   const count = (await outbox?.operators.release(selection, options.allowUnitChange ? 'changed' : 'locked')) ?? 0
-  const released = found.filter(metric => !stays.includes(metric))
+  const released = metrics.filter(metric => !stays.includes(metric))
   if (released.length > 0) await printDue(count, released, call)
   if (stays.length === 0) return
   await noteStaying(stays, call)
@@ -104,9 +104,9 @@ function listCommand(state: State): Command {
       onSelected(
         state,
         async call => {
-          const { command, found, options } = call
+          const { command, metrics, options } = call
           if (command.parent && command.parent.args[0] !== 'ls') await demandKnown(call, command.parent)
-          if (options.json) printStored(found.map(deadOrHeldJson))
+          if (options.json) printStored(metrics.map(deadOrHeldJson))
           else printDeadOrHeld(call)
         },
         openExistingForListing,
@@ -133,7 +133,7 @@ function showCommand(state: State): Command {
       onSelected(
         state,
         async selected => {
-          if (selected.options.json) printStored(selected.found.map(deadOrHeldJson))
+          if (selected.options.json) printStored(selected.metrics.map(deadOrHeldJson))
           else printInFull(selected)
         },
         openExistingForListing,
@@ -156,7 +156,7 @@ function changing(command: Command, state: State, act: (selected: Selected) => P
 function onSelected(state: State, act: (selected: Selected) => Promise<void>, open?: typeof openExistingForListing) {
   return onOutbox<WaitingOptions, [ids: readonly string[]]>(async (call, ids) => {
     const selection = selectionOf(state, ids, call.options)
-    const selected = { ...call, selection, found: (await call.outbox?.operators.deadOrHeld(selection)) ?? [] }
+    const selected = { ...call, selection, metrics: (await call.outbox?.operators.deadOrHeld(selection)) ?? [] }
     await act(selected)
     await noteMisfits(selected, name => misfit(name, selected))
     return undefined
@@ -164,9 +164,9 @@ function onSelected(state: State, act: (selected: Selected) => Promise<void>, op
 }
 
 /** Whether a name is a configured protocol, or a metric with matches. */
-async function isKnown(name: string, { context, outbox, found }: Selected): Promise<boolean> {
+async function isKnown(name: string, { context, outbox, metrics }: Selected): Promise<boolean> {
   const { config, time } = context
-  if (found.some(({ id, protocolId }) => name === id || name === protocolId)) return true
+  if (metrics.some(({ id, protocolId }) => name === id || name === protocolId)) return true
   if (config.protocols.some(({ id }) => id === name)) return true
   if (!outbox) return false
   const { byProtocol } = await outbox.operators.backlog()
@@ -206,20 +206,20 @@ function deadOrHeldJson(metric: DeadOrHeldMetric) {
 }
 
 /** Prints dead or held metrics as a table: the newest hours, and if there are more, the words they share. */
-function printDeadOrHeld({ found, selection }: Selected): void {
+function printDeadOrHeld({ metrics, selection }: Selected): void {
   const { state } = selection
-  if (found.length === 0) {
+  if (metrics.length === 0) {
     if (!isNarrow(selection)) print(`nothing is ${state}`)
     return
   }
-  const newestRows = found.slice(-rowsMax)
+  const newestRows = metrics.slice(-rowsMax)
   if (state === 'dead') printDead(newestRows)
   else printHeld(newestRows)
-  if (newestRows.length === found.length) return
+  if (newestRows.length === metrics.length) return
   print('')
-  print(`${counted(found.length, 'metric')} ${state}, the newest ${newestRows.length} shown; --json has all. Why:`)
-  printGroups(found)
-  print(`select with ids, --hour H, or --reason TEXT, as in tidegauge ${state} ls --reason ${sampleWords(found)}`)
+  print(`${counted(metrics.length, 'metric')} ${state}, the newest ${newestRows.length} shown; --json has all. Why:`)
+  printGroups(metrics)
+  print(`select with ids, --hour H, or --reason TEXT, as in tidegauge ${state} ls --reason ${sampleWords(metrics)}`)
 }
 
 function printDead(metrics: readonly DeadOrHeldMetric[]): void {
@@ -278,13 +278,13 @@ function sampleWords(found: readonly DeadOrHeldMetric[]): string {
   return shellWord(longest)
 }
 
-function printInFull({ found }: Selected): void {
-  const newest = found.slice(-inFullMax)
+function printInFull({ metrics }: Selected): void {
+  const newest = metrics.slice(-inFullMax)
   for (const [index, metric] of newest.entries()) {
     if (index > 0) print('')
     for (const line of inFull(metric)) print(line)
   }
-  const more = found.length - newest.length
+  const more = metrics.length - newest.length
   if (more > 0) note(`${counted(more, 'older one')} not shown: --hour H picks one hour, --json has all`)
 }
 

@@ -38,7 +38,7 @@ function listCommand(): Command {
     .option('--json', 'print JSON: all of them, in full')
     .action(
       onDue(async due => {
-        if (due.options.json) printJson(due.found.map(metric => dueJson(metric, due.whyOf(metric))))
+        if (due.options.json) printJson(due.metrics.map(metric => dueJson(metric, due.whyOf(metric))))
         else printDue(due)
       }, openExistingForListing),
     )
@@ -80,8 +80,8 @@ function onDue(act: (due: SelectedDue) => Promise<void>, open?: typeof openExist
     const protocolIds = [...(backlog?.byProtocol ?? [])]
       .filter(([protocolId, { due }]) => due > 0 && whyOf({ protocolId }).toLowerCase().includes(reason.toLowerCase()))
       .map(([id]) => id)
-    const found = (await operators?.due({ ...filters, protocolIds })) ?? []
-    const due = { ...call, selection, found, protocolIds, whyOf }
+    const metrics = (await operators?.due({ ...filters, protocolIds })) ?? []
+    const due = { ...call, selection, metrics, protocolIds, whyOf }
     await act(due)
     await noteMisfits(due, name => `nothing of ${name} is due`)
     return undefined
@@ -97,7 +97,7 @@ function whyIn({ config }: AppContext, backlog: Backlog | undefined): SelectedDu
 }
 
 /** Prints the due metrics of each protocol, and single ones when some were selected. */
-function printDue({ found: metrics, selection, whyOf }: SelectedDue): void {
+function printDue({ metrics, selection, whyOf }: SelectedDue): void {
   if (metrics.length === 0) {
     if (!isNarrow(selection)) print('nothing is due')
     return

@@ -101,9 +101,9 @@ interface Explanation {
   /** Why a backfill could not read the hour; absent where the hour is expected, or none tried. */
   readonly unread?: FaultRecord
   /** Why it waits for a person; absent where it does not. */
-  readonly detained?: DeadOrHeldMetric
+  readonly detention?: DeadOrHeldMetric
   /** Entry of the configuration; absent where the collector was removed. */
-  readonly configured?: CollectorConfig
+  readonly collectorConfig?: CollectorConfig
   /** Provenance that a run now would have; absent where the collector was removed. */
   readonly present?: Omit<Provenance, 'hosts'>
   /** Flushes that left metrics over between its collection and its delivery. */
@@ -145,8 +145,8 @@ async function explanationOf(
     ...(entry && { entry }),
     ...(origin && { origin }),
     ...(range?.fault && { unread: range.fault }),
-    ...(detention && { detained: detention }),
-    ...(collectorConfig && { configured: collectorConfig, present: presentOf(collectorConfig) }),
+    ...(detention && { detention: detention }),
+    ...(collectorConfig && { collectorConfig: collectorConfig, present: presentOf(collectorConfig) }),
     flushes: entry ? await flushesOf(context, operators, protocolId, entry) : [],
     warnings: (await operators.warnings()).filter(({ metricId }) => metricId === id),
     again,
@@ -166,7 +166,8 @@ async function flushesOf(
 
 /** An explanation as JSON: instants as text, blocks by number. Fields that are undefined are not printed. */
 function explanationJson(explanation: Explanation) {
-  const { id, hour, collector, entry, origin, unread, detained, configured, present, flushes, warnings } = explanation
+  const { id, hour, collector, entry, origin, unread, detention, collectorConfig, present, flushes, warnings } =
+    explanation
   return {
     id,
     hour: hourText(hour),
@@ -177,21 +178,21 @@ function explanationJson(explanation: Explanation) {
     collected: instant(entry?.collectedMs),
     delivered: instant(entry?.deliveredMs),
     corrections: entry?.earlier.map(({ value, untilMs }) => ({ from: value, at: instant(untilMs) })),
-    reason: detained?.reason,
-    since: instant(detained?.sinceMs),
-    status: detained?.status,
-    pushes: detained?.attempts,
+    reason: detention?.reason,
+    since: instant(detention?.sinceMs),
+    status: detention?.status,
+    pushes: detention?.attempts,
     attempts: origin?.attempts,
     failedAttempts: origin?.failed.map(({ atMs, reason }) => ({ at: instant(atMs), reason: redactor.redact(reason) })),
     fault: origin?.fault ?? unread,
     blocks: blocksJson(origin),
     provenance: origin?.provenance,
     present,
-    configuration: configured && {
-      file: configured.place.file,
-      line: configured.place.line,
-      use: configured.use,
-      options: configured.options,
+    configuration: collectorConfig && {
+      file: collectorConfig.place.file,
+      line: collectorConfig.place.line,
+      use: collectorConfig.use,
+      options: collectorConfig.options,
     },
     notAccepted: flushes.map(({ firstMs, lastMs, flushes: count, reason }) => ({
       from: instant(firstMs),
@@ -220,12 +221,12 @@ function isSame({ value, unit }: ReadAgain, entry: HistoryEntry): boolean {
 }
 
 function againJson({ again, entry }: Explanation) {
-  const { value, failure, contradicted, inputs, warnings, lists, reads, prices = {} } = again
+  const { value, failure, contradictions, inputs, warnings, lists, reads, prices = {} } = again
   return {
     value,
     isSame: value === undefined || !entry ? undefined : isSame(again, entry),
     failure,
-    contradicted,
+    contradicted: contradictions,
     inputs: inputs?.map(({ metric, hour, input }) => ({ metric, hour: hourText(hour), ...input })),
     warnings,
     lists,
@@ -284,7 +285,7 @@ function headline({ id, hour, entry, origin, unread }: Explanation): string {
 }
 
 function happened(found: Explanation): Fact[] {
-  const { entry, origin, detained, flushes, warnings, collector, id } = found
+  const { entry, origin, detention, flushes, warnings, collector, id } = found
   const fault = origin?.fault ?? found.unread
   const attempts = origin && origin.attempts > 1 ? `, after ${counted(origin.attempts, 'attempt')}` : ''
   const deliveredMs = entry?.deliveredMs
@@ -303,7 +304,7 @@ function happened(found: Explanation): Fact[] {
       return ['not accepted', `${when}, ${counted(count, 'flush', 'flushes')}: ${cut(reason, answerCharsMax)}`]
     }),
     ['delivered', deliveredMs === undefined ? undefined : `${instantText(deliveredMs)}, the service accepted it`],
-    ...(detained ? detainedFacts(detained, `tidegauge ${detained.state} show ${id}`) : []),
+    ...(detention ? detainedFacts(detention, `tidegauge ${detention.state} show ${id}`) : []),
     ['due', entry?.state === 'due' ? 'not delivered yet: tidegauge status' : undefined],
     ['private', entry?.state === 'private' ? 'kept for other values, and not sent' : undefined],
     ...warnings.map(({ text, count }): Fact => ['warning', `${counted(count, 'time')}: ${cut(text, answerCharsMax)}`]),
@@ -318,7 +319,7 @@ function attemptFacts(origin: Explanation['origin']): Fact[] {
 }
 
 function detainedFacts(
-  { state, reason, attempts, sinceMs }: NonNullable<Explanation['detained']>,
+  { state, reason, attempts, sinceMs }: NonNullable<Explanation['detention']>,
   command: string,
 ): Fact[] {
   const pushes = attempts === undefined ? '' : ` after ${counted(attempts, 'push', 'pushes')}`
@@ -327,13 +328,13 @@ function detainedFacts(
 }
 
 /** Facts about where the value came from. */
-function origins({ origin, present, configured }: Explanation): Fact[] {
+function origins({ origin, present, collectorConfig }: Explanation): Fact[] {
   const provenance = origin?.provenance
   return [
     ...(origin?.blocks ?? []).map((block): Fact => ['block', blockText(block, provenance)]),
     ...(provenance ? programFacts(provenance, present) : []),
-    ['uses', configured ? configured.use : 'nothing: it is no longer configured'],
-    ['configured', configured && configuredText(configured)],
+    ['uses', collectorConfig ? collectorConfig.use : 'nothing: it is no longer configured'],
+    ['configured', collectorConfig && configuredText(collectorConfig)],
   ]
 }
 
@@ -362,12 +363,12 @@ function configuredText({ place, options }: CollectorConfig): string {
   return `${file}:${place.line}: ${cut(JSON.stringify(options) ?? '', optionCharsMax)}`
 }
 
-function printAgain({ again, entry, origin, configured, hour }: Explanation): void {
-  const { value, failure, reads, prices = {}, contradicted = [], inputs = [], warnings = [], lists = [] } = again
+function printAgain({ again, entry, origin, collectorConfig, hour }: Explanation): void {
+  const { value, failure, reads, prices = {}, contradictions = [], inputs = [], warnings = [], lists = [] } = again
   if (value === undefined) print(`not read again: ${failure ?? ''}`)
   else if (!entry) {
     // Reading it now stores nothing, and no daemon takes up an hour that is not expected.
-    const isFillable = !origin && configured && isExpected(configured, hour)
+    const isFillable = !origin && collectorConfig && isExpected(collectorConfig, hour)
     const fill = isFillable ? ` → tidegauge backfill --from ${hourText(hour)} --to ${hourText(hour)}` : ''
     print(`read again now: ${exactText(value)}${fill}`)
   } else {
@@ -377,7 +378,7 @@ function printAgain({ again, entry, origin, configured, hour }: Explanation): vo
     const comparison = isSame(again, entry) ? 'the same value' : `not the stored ${words(entry.value, entry.unit)}`
     print(`read again now: ${words(value, unit)}, ${comparison}`)
   }
-  for (const sentence of contradicted) print(sentence)
+  for (const sentence of contradictions) print(sentence)
   if (inputs.length > 0) {
     const rows = inputs.map(({ metric, hour, input }) => [
       hourText(hour),

@@ -118,7 +118,7 @@ function definedIn({ context }: OutboxCall): readonly Identity[] {
 
 /** @throws Fault `usage` where the outbox belongs to one daemon */
 function storeOf({ outbox }: OutboxCall) {
-  if (outbox?.shared) return outbox.shared.store
+  if (outbox?.sharedOutbox) return outbox.sharedOutbox.store
   throw new Fault('usage', 'the outbox is in a folder, which belongs to one daemon', {
     fix: 'a fleet has data: { postgres: … }: docs/fleet.md',
   })

@@ -7,7 +7,7 @@ export interface CommandHelp {
   /** When the command ends with 1. Absent where it never does. */
   readonly fails?: string
   /** When it ends with 75. Absent where it never does. */
-  readonly owned?: string
+  readonly whenOwned?: string
 }
 
 const ofOutbox = 'the outbox cannot be read'
@@ -25,7 +25,7 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
       ['run --standby', 'a second one, which takes over at once when the first ends'],
     ],
     fails: 'it cannot start, or the outbox is damaged',
-    owned: 'another daemon is at work on this outbox',
+    whenOwned: 'another daemon is at work on this outbox',
   },
   collect: {
     about:
@@ -72,7 +72,7 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
       ['move --to folder --folder ./data', 'back into a folder'],
     ],
     fails: 'the database cannot be reached, or a copy differs from its rows',
-    owned: 'a daemon is at work on the outbox',
+    whenOwned: 'a daemon is at work on the outbox',
   },
   doctor: {
     about:
@@ -294,12 +294,12 @@ export function helpBelow(words: string, hasConfig: boolean): string {
   if (words === '') return `\n${wrapped(exitCodesText)}`
   const help = commandHelp[words]
   if (!help) return ''
-  const { about, examples, fails, owned } = help
+  const { about, examples, fails, whenOwned } = help
   const lines = examples.flatMap(([typed, does]) => [`  tidegauge ${typed}`, `      ${does}`])
   const codes = [
     ...(fails === undefined ? [] : [`1 when ${fails}`]),
     '2 for a wrong command line, or when what it names is not there',
-    ...(owned === undefined ? [] : [`75 when ${owned}`]),
+    ...(whenOwned === undefined ? [] : [`75 when ${whenOwned}`]),
     ...(hasConfig ? ['78 for a wrong configuration'] : []),
   ]
   return [

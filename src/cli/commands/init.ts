@@ -24,13 +24,13 @@ export function initCommand(): Command {
       if (folderName === '') throw new Fault('usage', 'the folder has no name', { fix: 'tidegauge init my-values' })
       const folder = resolve(folderName)
       const extension = extensionIn(folder, true)
-      const { written, kept } = writeFiles(folder, starterFiles(folder, extension))
+      const { writtenFiles, keptFiles } = writeFiles(folder, starterFiles(folder, extension))
       // For editors, with the options of the folder's own collectors.
       const schema = writeFiles(folder, { [schemaFile]: await schemaText(readableConfig(join(folder, ownConfigFile))) })
-      written.push(...schema.written)
-      kept.push(...schema.kept)
-      if (written.length > 0) note(`written to ${folderName}: ${written.join(', ')}`)
-      if (kept.length > 0) note(`there already, and left as it is: ${kept.join(', ')}`)
+      writtenFiles.push(...schema.writtenFiles)
+      keptFiles.push(...schema.keptFiles)
+      if (writtenFiles.length > 0) note(`written to ${folderName}: ${writtenFiles.join(', ')}`)
+      if (keptFiles.length > 0) note(`there already, and left as it is: ${keptFiles.join(', ')}`)
       const links = linkPackages(folder)
       if (links.length > 0) note(`linked to the package that runs this, on this machine only: ${links.join(', ')}`)
       // To install over links needs more than a command: the advice below says how.
@@ -45,9 +45,9 @@ function initPackage(given: string, folderGiven: string | undefined): void {
   const folderName = folderGiven ?? name.replace(/^.*\//, '')
   const folder = resolve(folderName)
   demandNoOther(name, folder)
-  const { written, kept } = writeFiles(folder, packageFiles(name, folder))
-  if (written.length > 0) note(`written to ${folderName}: ${written.join(', ')}`)
-  if (kept.length > 0) note(`there already, and left as it is: ${kept.join(', ')}`)
+  const { writtenFiles, keptFiles } = writeFiles(folder, packageFiles(name, folder))
+  if (writtenFiles.length > 0) note(`written to ${folderName}: ${writtenFiles.join(', ')}`)
+  if (keptFiles.length > 0) note(`there already, and left as it is: ${keptFiles.join(', ')}`)
   const links = linkPackages(folder)
   if (links.length > 0) note(`linked to the package that runs this, on this machine only: ${links.join(', ')}`)
   print(
@@ -346,9 +346,10 @@ function found(name: string, from: string): string | undefined {
  */
 export function writeFiles(folder: string, files: FolderFiles) {
   for (const parent of new Set(Object.keys(files).map(name => dirname(join(folder, name))))) demandNoFile(parent)
-  const [written, kept]: [string[], string[]] = [[], []]
-  for (const [name, text] of Object.entries(files)) (writeNew(join(folder, name), text) ? written : kept).push(name)
-  return { written, kept }
+  const [writtenFiles, keptFiles]: [string[], string[]] = [[], []]
+  for (const [name, text] of Object.entries(files))
+    (writeNew(join(folder, name), text) ? writtenFiles : keptFiles).push(name)
+  return { writtenFiles, keptFiles }
 }
 
 /** @throws Fault `usage` when a folder, or one above it, is a file */

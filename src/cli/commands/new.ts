@@ -147,9 +147,9 @@ async function newCollector(name: string, configFile: string): Promise<void> {
   if (there !== undefined) {
     throw new Fault('usage', `${there} exists, and nothing is written over`, { fix: 'choose another name' })
   }
-  const { written } = writeFiles(folder, files)
+  const { writtenFiles } = writeFiles(folder, files)
   const pathWord = (file: string) => shellWord(relative(process.cwd(), join(folder, file)))
-  for (const file of written) note(`written: ${pathWord(file)}`)
+  for (const file of writtenFiles) note(`written: ${pathWord(file)}`)
   await refreshSchema(configFile)
   print(`- use: ./collectors/${name}${extension}`)
   print(`  options: { chain: ${firstChain(configFile)}, token: "0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0" }`)

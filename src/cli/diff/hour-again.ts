@@ -75,8 +75,8 @@ export async function hourAgain(
   const metrics = (await operators.metrics(hour, hour)).filter(
     metric => metric.collector === collector.id && metric.state === 'delivered',
   )
-  const { accepted, failures, fault } = await reader.collect(run, intake)
-  const now = new Map(accepted.map(({ metric: { id, value } }) => [id, value]))
+  const { acceptedValues, failures, fault } = await reader.collect(run, intake)
+  const now = new Map(acceptedValues.map(({ metric: { id, value } }) => [id, value]))
   const before = new Set(metrics.map(({ id }) => id))
   const changes = metrics.flatMap((metric): ValueChange[] => {
     const { id, value } = metric

@@ -10,8 +10,8 @@ export async function listFindings(context: AppContext): Promise<readonly Findin
   const names = context.config.lists.map(({ name }) => name)
   if (names.length === 0) return []
   try {
-    const remembered = await readExistingOutbox(context, async outbox => (await outbox?.lists.all()) ?? [])
-    return remembered
+    const listAges = await readExistingOutbox(context, async outbox => (await outbox?.lists.all()) ?? [])
+    return listAges
       .filter(({ name }) => names.includes(name))
       .map(({ name, items, sinceMs, hour, block }) => {
         const asOf = `${hourText(hour)}${block ? `, block ${block.number}` : ''}`

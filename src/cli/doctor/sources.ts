@@ -561,10 +561,10 @@ async function readSource(reader: HourReader, source: OffChainSource, hour: Hour
     const description = await reader.describe(collector)
     // Mistakes in options are a finding of the configuration.
     if (description.kind === 'mistaken') return source
-    const { fault, failures, accepted } = await reader.collect({ collector, description, hour }, noPasts)
+    const { fault, failures, acceptedValues } = await reader.collect({ collector, description, hour }, noPasts)
     const each = Object.values(failures).map(faultFromRecord)
     const own = (each.length > 0 || !fault ? each : [fault]).find(isOfSource)
-    return own ? { ...source, fault: own } : { ...source, value: accepted[0]?.metric.value }
+    return own ? { ...source, fault: own } : { ...source, value: acceptedValues[0]?.metric.value }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     return isOfSource(error) ? { ...source, fault: error } : source

@@ -27,7 +27,7 @@ export interface ReadAgain {
   /** Why there is no value, as a sentence. */
   readonly failure?: string
   /** Hosts that others contradict, a sentence each. */
-  readonly contradicted?: readonly string[]
+  readonly contradictions?: readonly string[]
   /** Of a derived value: what it is computed from. Absent for another. */
   readonly inputs?: readonly DerivedInput[]
   /** Warnings of the collector, such as items of a list that are left out. */
@@ -73,16 +73,19 @@ export async function readWithRecord(
   try {
     const reader = openHourReader(loggingContext, chains, stack, { interceptor: recorder, lists })
     const description = usable(collector, await reader.describe(collector))
-    const { accepted, failures, fault, contradicted } = await reader.collect({ collector, description, hour }, pasts)
+    const { acceptedValues, failures, fault, contradicted } = await reader.collect(
+      { collector, description, hour },
+      pasts,
+    )
     const failed = failures[label]
     const own = failed ? faultFromRecord(failed) : fault
     const failure = own ? faultLine(own) : 'the collector does not return it'
     const inputs = await inputsOfHour({ collector, hour }, label, pasts)
-    const metric = accepted.find(entry => labelOf(entry.metric) === label)?.metric
+    const metric = acceptedValues.find(entry => labelOf(entry.metric) === label)?.metric
     const reads = await readsOf(recorder, chains, loggingContext)
     return {
       ...(metric ? { value: metric.value, unit: metric.unit } : { failure }),
-      ...(contradicted && { contradicted }),
+      ...(contradicted && { contradictions: contradicted }),
       ...(inputs.length > 0 && { inputs }),
       ...(warnings.length > 0 && { warnings }),
       ...(reads && { reads, prices: await pricesOf(reads, chains, loggingContext, hour, lists) }),

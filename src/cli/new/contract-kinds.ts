@@ -29,7 +29,7 @@ interface ContractFacts {
   readonly chain: string
   readonly address: Hex
   readonly values: StandardValues
-  readonly own: TokenFacts
+  readonly ownToken: TokenFacts
   /** Other tokens that it names, by their addresses in lower case. */
   readonly tokens: ReadonlyMap<string, TokenFacts>
   /** Instant of the block in which it answered. Default: unknown. */
@@ -109,8 +109,8 @@ const measures: readonly Measure[] = [
 ]
 
 /** Kinds of a contract in words; empty when it is of no known kind. Pure. */
-export function kindsOf(facts: Pick<ContractFacts, 'values' | 'own' | 'basics'>): string[] {
-  const { values, own } = facts
+export function kindsOf(facts: Pick<ContractFacts, 'values' | 'ownToken' | 'basics'>): string[] {
+  const { values, ownToken } = facts
   const feed = feedOf(facts)
   const isStable = values.stable === true || values.stableSwap === true
   const has = (...names: readonly StandardName[]) => hasAll(values, ...names)
@@ -129,7 +129,7 @@ export function kindsOf(facts: Pick<ContractFacts, 'values' | 'own' | 'basics'>)
     ['Aave token', has('aaveAsset', 'aavePool')],
     ['Curve pool', has('getVirtualPrice')],
     ['Balancer pool', has('getPoolId', 'getSwapFeePercentage')],
-    ['ERC-20 token', isToken(values, own)],
+    ['ERC-20 token', isToken(values, ownToken)],
     ['ERC-721 collection', is('erc721')],
     ['ERC-1155 collection', is('erc1155')],
     ['Safe', has('getOwners', 'getThreshold')],
@@ -234,7 +234,7 @@ function overPools(chain: string): CollectorEntry {
   return { use: 'contract-read', options: { chain, each: listName, values } }
 }
 
-function shippedEntries({ chain, address, values, own, tokens, basics }: ContractFacts): CollectorEntry[] {
+function shippedEntries({ chain, address, values, ownToken, tokens, basics }: ContractFacts): CollectorEntry[] {
   const symbolOf = (token: unknown) => tokens.get(String(token).toLowerCase())?.symbol
   const units = { unit0: symbolOf(values.token0), unit1: symbolOf(values.token1) }
   if (isV3Pool(values)) {
@@ -253,10 +253,10 @@ function shippedEntries({ chain, address, values, own, tokens, basics }: Contrac
     return [{ use: 'compound-v3', options: { chain, comet: address, unit: symbolOf(values.baseToken) } }]
   }
   const vault = { chain, vault: address, unit: symbolOf(values.asset) }
-  const token = { chain, token: address, unit: own.symbol }
+  const token = { chain, token: address, unit: ownToken.symbol }
   return [
     ...(isVault(values) ? [{ use: 'erc4626-vault', options: vault }] : []),
-    ...(isToken(values, own) ? [{ use: 'erc20-supply', options: token }] : []),
+    ...(isToken(values, ownToken) ? [{ use: 'erc20-supply', options: token }] : []),
   ]
 }
 
@@ -304,21 +304,21 @@ function readValues(facts: ContractFacts): Record<string, ReadEntry> {
 /** @returns `undefined` where the decimals of an amount are not known */
 function entryOf(
   { of, in: holder, decimals, unit }: Measure,
-  { values, own, tokens }: ContractFacts,
+  { values, ownToken, tokens }: ContractFacts,
 ): ReadEntry | undefined {
   const signature: StandardFunction = standardFunctions[of]
   if (holder === undefined) return { ...signature, decimals, unit, min: 0 }
-  const token = holder === 'own' ? own : tokens.get(String(values[holder]).toLowerCase())
+  const token = holder === 'own' ? ownToken : tokens.get(String(values[holder]).toLowerCase())
   if (token?.decimals === undefined) return undefined
   return { ...signature, decimals: token.decimals, unit: holder === 'own' ? undefined : token.symbol, min: 0 }
 }
 
 /** Underlying tokens for one market token: scaled by 18 decimals and those of both. */
-function compoundRate({ values, own, tokens }: ContractFacts): ReadEntry | undefined {
+function compoundRate({ values, ownToken, tokens }: ContractFacts): ReadEntry | undefined {
   if (values.exchangeRateStored === undefined || values.underlying === undefined) return undefined
   const token = tokens.get(String(values.underlying).toLowerCase())
-  if (token?.decimals === undefined || own.decimals === undefined) return undefined
-  const decimals = 18 + token.decimals - own.decimals
+  if (token?.decimals === undefined || ownToken.decimals === undefined) return undefined
+  const decimals = 18 + token.decimals - ownToken.decimals
   return { ...standardFunctions.exchangeRateStored, decimals, unit: token.symbol, min: 0 }
 }
 
@@ -553,7 +553,7 @@ function bytesText(word: string): string {
 export interface SeenContract {
   readonly basics: ContractBasics
   readonly values: StandardValues
-  readonly own: TokenFacts
+  readonly ownToken: TokenFacts
   readonly tokens: ReadonlyMap<string, TokenFacts>
   /** Functions that answered, those of the ABI file last. */
   readonly answered: readonly Answered[]
@@ -586,7 +586,7 @@ export async function readContract(reader: ContractReader, address: Hex, abi: re
   return {
     basics: { ...basics, ...(implementation && { implementation }) },
     values,
-    own: factsOf(values.symbol ?? values.symbolBytes, values.decimals),
+    ownToken: factsOf(values.symbol ?? values.symbolBytes, values.decimals),
     tokens,
     answered: answersByFunction.filter(({ value }) => value !== undefined),
     ofAbi: answersByFunction.slice(standards.length).filter(({ value }) => value !== undefined),

@@ -298,7 +298,7 @@ async function stillToDo(
 /** Starts all runs of a window in one tick, and stores their results. Rejects with the outbox's Fault. */
 async function readRound(window: readonly CollectorHours[], deps: RoundDeps, listener: RoundListener): Promise<void> {
   const { pipeline, outbox, asked, signal } = deps
-  const mode = asked.what === 'overwrite' ? 'correct' : 'first-stands'
+  const mode = asked.scope === 'overwrite' ? 'correct' : 'first-stands'
   const runs = window.flatMap(({ work, hours }) => hours.map(hour => ({ ...work, work, hour, attempts: 0 })))
   for (const end of await pipeline.collect(runs, { kind: 'backfill', mode }, outbox.intake, signal)) {
     const { work, hour, collected, recorded } = end

@@ -161,7 +161,7 @@ export interface BackfillRequest {
   /** The current hour: a collector that reads only the present can be asked for no other. */
   readonly current: Hour
   /** `missing`: collected hours are left alone. `overwrite`: they are read again, and differences are corrected. */
-  readonly what: 'missing' | 'overwrite'
+  readonly scope: 'missing' | 'overwrite'
   /** Whether a daemon runs on the same outbox: it collects the due hours. */
   readonly daemon: 'runs' | 'none'
 }
@@ -208,10 +208,10 @@ export type HourFate = 'to-do' | 'alreadyCollected' | 'leftToDaemon' | 'impossib
 export function fateOf(
   hour: Hour,
   description: Pick<CollectorDescription, 'history'>,
-  { current, what, daemon }: Pick<BackfillRequest, 'current' | 'what' | 'daemon'>,
+  { current, scope, daemon }: Pick<BackfillRequest, 'current' | 'scope' | 'daemon'>,
   state: 'due' | 'collected' | 'gap' | undefined,
 ): HourFate {
-  if (state === 'collected' && what === 'missing') return 'alreadyCollected'
+  if (state === 'collected' && scope === 'missing') return 'alreadyCollected'
   if (!canCollect(hour, current, description)) return 'impossible'
   if (state === 'due' && daemon === 'runs') return 'leftToDaemon'
   return 'to-do'

@@ -143,13 +143,13 @@ export interface CollectionOutcome {
   /** Id of a collector that was planned before, unless the hour is `unexpected`: its values are refused otherwise. */
   readonly collector: string
   readonly hour: Hour
-  readonly accepted: readonly Accepted[]
+  readonly acceptedValues: readonly Accepted[]
   /** The non-final blocks that the values were read at. Default: none. */
   readonly pins?: readonly PinnedBlock[]
   /** Effect on values that exist already. Default: `first-stands`. */
   readonly mode?: EnqueueMode
   /** Why the hour is not complete; it stays due until the next attempt, in milliseconds since 1970. Default: complete. */
-  readonly failed?: { readonly fault: Fault; readonly nextAttemptMs: number }
+  readonly failure?: { readonly fault: Fault; readonly nextAttemptMs: number }
   /** Origin of the values. Default: not known. */
   readonly provenance?: Provenance
   /**

@@ -30,7 +30,7 @@ export interface Outbox {
   readonly lists: ListKeeper
   readonly health: OutboxHealth
   /** Absent where the outbox belongs to one daemon. */
-  readonly shared?: SharedOutbox
+  readonly sharedOutbox?: SharedOutbox
   /** Starts to keep the outbox in order: room, old history, the role of delivery. @returns what stops it */
   startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> }
   /** From now on a write that another process delays is given up after a while: a stop must end. */

@@ -155,7 +155,7 @@ export class PostgresOutbox implements Outbox {
   readonly status: StatusStore
   readonly reports: ReportStore
   readonly lists: ListKeeper
-  readonly shared: SharedOutbox
+  readonly sharedOutbox: SharedOutbox
   readonly health: PostgresHealth
   /** For who takes part in the same commits. */
   readonly database: PostgresDatabase
@@ -178,7 +178,7 @@ export class PostgresOutbox implements Outbox {
     this.reports = new StoreReports(storeDatabase)
     this.lists = new StoreLists(storeDatabase)
     this.#old = new OldValues(storeDatabase)
-    this.shared = {
+    this.sharedOutbox = {
       store: new PostgresFleetStore(database),
       leases: new PostgresLeaseStore(database),
       backfills: new PostgresBackfillStore(database),

@@ -260,7 +260,7 @@ interface RawUnresolved extends Omit<UnresolvedCount, 'hour'> {
 
 /** Gaps, dead and held metrics of all hours, by kind and collector. */
 export function* unresolvedCounts(): StoreWork<UnresolvedCount[]> {
-  const [gaps, detained] = yield* together(
+  const [gaps, detainedRows] = yield* together(
     query<RawUnresolved>(sql`
       SELECT 'gap' AS kind, collector.name AS collector, gaps.count, gaps.hour, collection.fault AS reason
       FROM (SELECT collector, count(*) AS count, max(hour) AS hour FROM tidegauge.collection WHERE state = 2 GROUP BY collector) AS gaps
@@ -279,7 +279,10 @@ export function* unresolvedCounts(): StoreWork<UnresolvedCount[]> {
         GROUP BY ${detainedState}, collector.name) AS listed ORDER BY 1, 2`),
   )
   const faults = gaps.map(row => ({ ...row, reason: (jsonOf(row.reason) as FaultRecord).message }))
-  const [dead, held] = [detained.filter(({ kind }) => kind === 'dead'), detained.filter(({ kind }) => kind === 'held')]
+  const [dead, held] = [
+    detainedRows.filter(({ kind }) => kind === 'dead'),
+    detainedRows.filter(({ kind }) => kind === 'held'),
+  ]
   return [...dead, ...faults, ...held].map(row => ({ ...row, hour: hourFromNumber(row.hour) }))
 }
 
@@ -292,7 +295,7 @@ interface HourAndCollector {
 /** States of a range of hours, as `StatusStore.hoursOfAll`. Rows of delivered metrics are not read. */
 export function* hoursOfAll(collectors: readonly string[], from: Hour, to: Hour): StoreWork<HourOfAll[]> {
   const range = sql`BETWEEN ${hourNumber(from)} AND ${hourNumber(to)}`
-  const [names, hourRows, partial, due, detained] = yield* together(
+  const [names, hourRows, partial, due, detainedHours] = yield* together(
     query<{ name: string; id: number }>(sql`
       SELECT name, id FROM tidegauge.collector WHERE name ${isIn('text', collectors)}`),
     query<HourAndCollector>(sql`SELECT hour, collector, state FROM tidegauge.collection WHERE hour ${range}`),
@@ -313,7 +316,7 @@ export function* hoursOfAll(collectors: readonly string[], from: Hour, to: Hour)
   const byName = new Map(names.map(({ name, id }) => [name, id]))
   const numbers = collectors.map(name => byName.get(name) ?? -1)
   const byHour = Map.groupBy([...partial, ...hourRows], ({ hour }) => hour)
-  const openByHour = Map.groupBy([...due, ...detained], ({ hour }) => hour)
+  const openByHour = Map.groupBy([...due, ...detainedHours], ({ hour }) => hour)
   return hoursFrom(from, to).map(hour =>
     hourOfAll(numbers, byHour.get(hourNumber(hour)) ?? [], openByHour.get(hourNumber(hour)) ?? []),
   )

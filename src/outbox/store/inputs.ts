@@ -101,7 +101,7 @@ export function* lockWithDependents(
 interface Renewal {
   readonly renewed: readonly MetricPlace[]
   /** By number. */
-  readonly known: ReadonlyMap<number, Pick<KnownMetric, 'id' | 'collector'>>
+  readonly metricsByNumber: ReadonlyMap<number, Pick<KnownMetric, 'id' | 'collector'>>
   /** In hours since 1970. */
   readonly latest: number
   /** Derived hours that are recorded with them, as `hour collector`: they were computed with each other. Default: none. */
@@ -113,11 +113,11 @@ function renewedHours(
   dependents: readonly Dependent[],
   renewal: Renewal,
 ): (readonly [hour: number, collector: number])[] {
-  const { renewed, known, latest, recorded = new Set<string>() } = renewal
+  const { renewed, metricsByNumber, latest, recorded = new Set<string>() } = renewal
   const byMetric = Map.groupBy(dependents, ({ metric }) => metric)
   const pairs = new Map<string, readonly [hour: number, collector: number]>()
   for (const { hour, metric } of renewed) {
-    const own = known.get(metric)
+    const own = metricsByNumber.get(metric)
     for (const { collector, name, hours } of byMetric.get(own?.id ?? '') ?? []) {
       const isOwn = name === own?.collector
       const last = Math.min(hour + hours - 1, latest)

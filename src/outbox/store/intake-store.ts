@@ -111,12 +111,12 @@ export class StoreIntake implements SharedIntakeStore {
   }
 
   async record(outcome: CollectionOutcome, nowMs: number, step?: CommitStep): Promise<Recorded> {
-    const { accepted } = outcome
-    return this.#deps.database.whileWaiting(accepted.length, async () => {
+    const { acceptedValues } = outcome
+    return this.#deps.database.whileWaiting(acceptedValues.length, async () => {
       const total = { added: 0, corrected: 0 }
-      for (let at = 0; at === 0 || at < accepted.length; at += commitRowsMax) {
-        const isPart = at + commitRowsMax < accepted.length
-        const part = { ...outcome, accepted: accepted.slice(at, at + commitRowsMax) }
+      for (let at = 0; at === 0 || at < acceptedValues.length; at += commitRowsMax) {
+        const isPart = at + commitRowsMax < acceptedValues.length
+        const part = { ...outcome, acceptedValues: acceptedValues.slice(at, at + commitRowsMax) }
         const { metrics, corrected } = await this.#outcomes.record(
           { outcome: part, nowMs, isPart },
           isPart ? undefined : step,
@@ -177,7 +177,7 @@ class OutcomeWriter {
   constructor(deps: StoreIntakeDeps) {
     this.#deps = deps
     this.#scheduler = new BatchScheduler(jobs => this.#all(jobs), {
-      sizeOf: ({ recorded }) => Math.max(1, recorded.outcome.accepted.length),
+      sizeOf: ({ recorded }) => Math.max(1, recorded.outcome.acceptedValues.length),
       sizeMax: commitRowsMax,
       isSerial: true,
     })
@@ -202,7 +202,7 @@ class OutcomeWriter {
   async #together(jobs: readonly OutcomeJob[]): Promise<void> {
     const { database, unsent } = this.#deps
     const recordings = jobs.map(({ request }) => request.recorded)
-    const metrics = recordings.flatMap(({ outcome }) => outcome.accepted.map(({ metric }) => metric))
+    const metrics = recordings.flatMap(({ outcome }) => outcome.acceptedValues.map(({ metric }) => metric))
     try {
       const results = await database.write(() => this.#work(recordings), {
         rows: metrics.length,

@@ -160,7 +160,11 @@ function* decideOn(selection: readonly SelectedMetric[], decision: Decision): St
   const changes = new MetricChanges(yield* storedRows(selection))
   const changedMetrics = decide(changes, selection, decision)
   yield* changes.write()
-  yield* renewDerived(dependents, { renewed: changes.renewed, known: metrics, latest: Number.POSITIVE_INFINITY })
+  yield* renewDerived(dependents, {
+    renewed: changes.renewed,
+    metricsByNumber: metrics,
+    latest: Number.POSITIVE_INFINITY,
+  })
   if (decision.to !== 'due') return changedMetrics.length
   for (const { kind, metric, hour, unit } of changedMetrics) {
     if (kind === 'unit') yield* changeDescription(metric, hour, descriptionOf({ unit }))

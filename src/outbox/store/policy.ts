@@ -9,7 +9,7 @@ import { describedFrom, holdAt, type KnownMetric } from './metrics.ts'
 
 /** Metrics to be enqueued. */
 interface EnqueueRequest {
-  readonly accepted: readonly Accepted[]
+  readonly acceptedValues: readonly Accepted[]
   readonly mode: EnqueueMode
   /** In milliseconds since 1970. */
   readonly nowMs: number
@@ -27,7 +27,7 @@ interface EnqueuedValue {
 /** The metrics of a transaction: what is known of their ids, and what it changes of their rows. */
 interface EnqueuedInto {
   /** By metric id; changed where a metric is described in another way. */
-  readonly known: Map<string, KnownMetric>
+  readonly metricsById: Map<string, KnownMetric>
   readonly changes: MetricChanges
 }
 
@@ -49,11 +49,11 @@ export interface Enqueued {
  */
 export function enqueue(
   into: EnqueuedInto,
-  { accepted, mode, nowMs }: EnqueueRequest,
+  { acceptedValues, mode, nowMs }: EnqueueRequest,
 ): Enqueued & { readonly unsent: readonly Metric[] } {
   const sum = { metrics: 0, corrected: 0, digest: 0 }
   const unsent: Metric[] = []
-  for (const one of accepted) {
+  for (const one of acceptedValues) {
     const entry = entryOf(into, one, nowMs)
     const before = into.changes.at(entry.row)
     if (!before) {
@@ -70,9 +70,9 @@ export function enqueue(
   return { ...sum, unsent }
 }
 
-function entryOf({ known }: EnqueuedInto, acceptedValue: Accepted, nowMs: number): EnqueuedValue {
+function entryOf({ metricsById }: EnqueuedInto, acceptedValue: Accepted, nowMs: number): EnqueuedValue {
   const { metric, isPrivate = false } = acceptedValue
-  const metricKnown = known.get(metric.id)
+  const metricKnown = metricsById.get(metric.id)
   if (!metricKnown) throw new Error(`no metric ${metric.id} is known to the outbox`)
   if (!Number.isFinite(metric.value)) throw new RangeError(`a metric cannot have the value ${metric.value}`)
   const hour = hourNumber(metric.hour)
@@ -123,10 +123,13 @@ function detain({ changes }: EnqueuedInto, { metric, row, isPrivate }: EnqueuedV
  * Records a module that differs, which it does from no earlier hour than the newest. The unit is the same, unless it was
  * lost: what a later hour has does not matter.
  */
-function describeFrom({ known, changes }: EnqueuedInto, { metric, known: metricKnown, row }: EnqueuedValue): void {
+function describeFrom(
+  { metricsById, changes }: EnqueuedInto,
+  { metric, known: metricKnown, row }: EnqueuedValue,
+): void {
   for (const description of describedFrom(metricKnown, row.hour, metric, false)) {
     const others = metricKnown.descriptions.filter(({ since }) => since !== description.since)
-    known.set(metric.id, { ...metricKnown, descriptions: [...others, description] })
+    metricsById.set(metric.id, { ...metricKnown, descriptions: [...others, description] })
     changes.describe(metricKnown.number, description)
   }
 }

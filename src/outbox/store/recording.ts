@@ -59,19 +59,19 @@ export function* recordOutcomes(outcomes: readonly RecordedOutcome[]): StoreWork
   const [{ numbers: collectors, dependents }, provenances] = yield* together(
     lockWithDependents(
       outcomes.map(({ outcome }) => outcome.collector),
-      outcomes.flatMap(({ outcome }) => outcome.accepted.map(({ metric }) => metric.id)),
+      outcomes.flatMap(({ outcome }) => outcome.acceptedValues.map(({ metric }) => metric.id)),
     ),
     provenanceNumbers(outcomes.flatMap(({ outcome }) => outcome.provenance ?? [])),
   )
   const into = yield* loadedMetrics(outcomes, collectors)
   const results = new Map<RecordedOutcome, RecordResult>()
   const hours = outcomes.flatMap((recordedOutcome): EndedHour[] => {
-    const { accepted, provenance, collector: name, inputChanges } = recordedOutcome.outcome
+    const { acceptedValues, provenance, collector: name, inputChanges } = recordedOutcome.outcome
     const mode = inputChanges === undefined ? (recordedOutcome.outcome.mode ?? 'first-stands') : 'correct'
     const collector = collectors.get(name)
     // Without values there is nothing to refuse, and no row to change.
     if (collector === undefined) return []
-    const { unsent, ...enqueued } = enqueue(into, { accepted, mode, nowMs: recordedOutcome.nowMs })
+    const { unsent, ...enqueued } = enqueue(into, { acceptedValues, mode, nowMs: recordedOutcome.nowMs })
     results.set(recordedOutcome, { enqueued, unsent })
     const number = provenance ? (provenances.get(provenanceKey(provenance)) ?? null) : null
     return [{ ...recordedOutcome, collector, enqueued, provenance: number }]
@@ -80,7 +80,7 @@ export function* recordOutcomes(outcomes: readonly RecordedOutcome[]): StoreWork
   yield* writePins(hours)
   yield* renewDerived(dependents, {
     renewed: into.changes.renewed,
-    known: new Map([...into.known.values()].map(one => [one.number, one])),
+    metricsByNumber: new Map([...into.metricsById.values()].map(one => [one.number, one])),
     latest: hourNumber(hourAt(outcomes.reduce((most, { nowMs }) => Math.max(most, nowMs), 0))),
     recorded: new Set(hours.map(({ outcome, collector }) => hourKey({ hour: hourNumber(outcome.hour), collector }))),
   })
@@ -104,28 +104,28 @@ function* addUnscheduled(recorded: readonly RecordedOutcome[]): StoreWork<void> 
 
 /** Loads what there is about the metrics of outcomes. */
 function* loadedMetrics(outcomes: readonly RecordedOutcome[], collectors: NumbersByName) {
-  const metrics = outcomes.flatMap(({ outcome: { collector, accepted } }): RegisteredMetric[] => {
+  const metrics = outcomes.flatMap(({ outcome: { collector, acceptedValues } }): RegisteredMetric[] => {
     const collectorNumber = collectors.get(collector)
-    if (accepted.length > 0 && collectorNumber === undefined)
+    if (acceptedValues.length > 0 && collectorNumber === undefined)
       throw new Error(`no collector ${collector} is known to the outbox`)
-    return accepted.map(({ metric: { hour, ...metric } }) => {
+    return acceptedValues.map(({ metric: { hour, ...metric } }) => {
       return { ...metric, collector, collectorNumber: collectorNumber ?? 0, since: hourNumber(hour) }
     })
   })
-  if (metrics.length === 0) return { known: new Map<string, KnownMetric>(), changes: new MetricChanges() }
+  if (metrics.length === 0) return { metricsById: new Map<string, KnownMetric>(), changes: new MetricChanges() }
   const byId = yield* registerMetrics(metrics, yield* lockProtocols(metrics.map(({ protocolId }) => protocolId)))
   const places = outcomes.flatMap(({ outcome }) =>
-    outcome.accepted.map(({ metric: { id, hour } }) => {
+    outcome.acceptedValues.map(({ metric: { id, hour } }) => {
       return { hour: hourNumber(hour), metric: byId.get(id)?.number ?? 0 }
     }),
   )
-  return { known: byId, changes: new MetricChanges(yield* storedRows(places)) }
+  return { metricsById: byId, changes: new MetricChanges(yield* storedRows(places)) }
 }
 
-function endOf({ outcome: { failed, unexpected }, isPart, nowMs }: RecordedOutcome): ReadingEnd {
+function endOf({ outcome: { failure, unexpected }, isPart, nowMs }: RecordedOutcome): ReadingEnd {
   if (isPart) return { kind: 'none' }
-  if (!failed) return { kind: 'collected' }
-  return unexpected ? { kind: 'none' } : { kind: 'failed', ...failed, nowMs }
+  if (!failure) return { kind: 'collected' }
+  return unexpected ? { kind: 'none' } : { kind: 'failed', ...failure, nowMs }
 }
 
 function* endHours(hours: readonly EndedHour[]): StoreWork<void> {
@@ -225,9 +225,9 @@ function* noteFailures(hours: readonly EndedHour[]): StoreWork<void> {
       WHERE (hour, collector) IN (SELECT hour, collector FROM ${rows(placeColumns, collectedPlaces)} AS collected)`)
   }
   const unread = hours.flatMap(hourEnd => {
-    const { failed, unexpected } = hourEnd.outcome
-    if (hourEnd.isPart || !failed || !unexpected) return []
-    return [[...pairOf(hourEnd), hourEnd.nowMs, JSON.stringify(faultRecord(failed.fault))]]
+    const { failure, unexpected } = hourEnd.outcome
+    if (hourEnd.isPart || !failure || !unexpected) return []
+    return [[...pairOf(hourEnd), hourEnd.nowMs, JSON.stringify(faultRecord(failure.fault))]]
   })
   if (unread.length === 0) return
   yield* write(sql`INSERT INTO tidegauge.backfill_failure (hour, collector, at_ms, fault)
@@ -300,7 +300,7 @@ const noHash = Buffer.alloc(32)
  */
 function* writePins(hours: readonly EndedHour[]): StoreWork<void> {
   // Every value is now as of these blocks, whatever it was read at before.
-  const isWhole = ({ outcome: { failed, mode }, isPart }: EndedHour) => !isPart && !failed && mode === 'correct'
+  const isWhole = ({ outcome: { failure, mode }, isPart }: EndedHour) => !isPart && !failure && mode === 'correct'
   const whole = hours.filter(isWhole).map(({ outcome, collector }) => [hourNumber(outcome.hour), collector])
   if (whole.length > 0) {
     yield* write(sql`DELETE FROM tidegauge.pin WHERE (hour, collector) IN (

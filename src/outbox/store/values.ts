@@ -208,9 +208,9 @@ function* lastValues(
 
 /** Places of the given metrics that are listed as corrected and stored. */
 export function* correctedOf(metrics: readonly MetricKey[]): StoreWork<ReadonlySet<number>> {
-  const asked = metrics.map(({ id, hour }) => [id, hourNumber(hour)])
+  const requestedPlaces = metrics.map(({ id, hour }) => [id, hourNumber(hour)])
   const records = yield* query<{ place: number }>(sql`
-    SELECT asked.place FROM ${rows({ name: 'text', hour: 'integer' }, asked)} AS asked
+    SELECT asked.place FROM ${rows({ name: 'text', hour: 'integer' }, requestedPlaces)} AS asked
       CROSS JOIN tidegauge.metric CROSS JOIN tidegauge.correction
     WHERE metric.name = asked.name AND correction.hour = asked.hour AND correction.metric = metric.id`)
   return new Set(records.map(({ place }) => place - 1))
@@ -280,12 +280,12 @@ export function* storedByPlace(
     query<MetricPlace & Detention>(sql`
       SELECT hour, metric, kind, reason, unit FROM tidegauge.detained WHERE ${range}`),
   )
-  const detained = new Map(detentions.map(row => [placeKey(row), row]))
+  const detentionOf = new Map(detentions.map(row => [placeKey(row), row]))
   const entries = records.flatMap((row): [number, StoredMetric][] => {
     const knownMetric = byNumber.get(row.metric)
     if (!knownMetric) return []
     const state = stateOf(row.state)
-    const detention = state === 'dead' || state === 'held' ? detained.get(placeKey(row)) : undefined
+    const detention = state === 'dead' || state === 'held' ? detentionOf.get(placeKey(row)) : undefined
     const metric = { ...ownMetricAt(knownMetric, row, detention), state, collector: knownMetric.collector }
     return [[placeKey(row), detention ? { ...metric, reason: detention.reason } : metric]]
   })

@@ -125,7 +125,7 @@ async function awaited<T>(returned: Promise<T>, file: string | undefined, deps: 
 }
 
 /** Means to read a list, besides those of every collector. */
-interface ListContext extends CollectContext<unknown>, Pick<ListTask, 'finalHour' | 'known'> {
+interface ListContext extends CollectContext<unknown>, Pick<ListTask, 'finalHour' | 'memory'> {
   /** The logs of several hours up to this one, which are final and are remembered. */
   logsOver(chain: string, hours: number): Pick<ChainAsOf, 'logs'>
 }
@@ -137,11 +137,11 @@ interface ListCollector extends Collector {
 }
 
 /** Reads a list of the configuration. @throws Fault when it cannot be read */
-export async function readList({ collector: ref, hour, finalHour, known }: ListTask, deps: RunDeps): Promise<Listed> {
+export async function readList({ collector: ref, hour, finalHour, memory }: ListTask, deps: RunDeps): Promise<Listed> {
   const { definition, options, file } = await prepare(ref)
   if (!isOfList(definition)) throw new Fault('collector-unusable', `${ref.use} reads no list`)
   const logsOver = (name: string, hours: number) => deps.chain(name, hour, 0, hours)
-  const reading = definition.listOf({ ...contextOf(options, hour, deps), finalHour, known, logsOver })
+  const reading = definition.listOf({ ...contextOf(options, hour, deps), finalHour, memory, logsOver })
   return { ...(await awaited(reading, file, deps)), pins: [] }
 }
 

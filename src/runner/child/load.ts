@@ -503,7 +503,7 @@ function mistakesOf(issue: OptionIssue, before: readonly PropertyKey[], keysOfIs
     return issue.keys.map(key => ({
       path: plain([...path, key]),
       message: `unknown option "${key}"`,
-      known: [...(keysOfIssue.get(issue.keys) ?? [])],
+      knownNames: [...(keysOfIssue.get(issue.keys) ?? [])],
     }))
   }
   if (issue.code === 'invalid_union') {

@@ -428,19 +428,19 @@ const ownTopic = /^(address|bool|bytes\d+|u?int\d+)$/
 
 /** Logs of an anonymous event. Where all logs with its topics have other data, the ABI is wrong. */
 function anonymousLogs(chain: string, event: AbiEvent, logs: Iterable<RawLog>): EventLog<AbiEvent>[] {
-  const decoded: EventLog<AbiEvent>[] = []
+  const typedLogs: EventLog<AbiEvent>[] = []
   let firstFault: Fault | undefined
   for (const log of logs) {
     if (!hasTopics(event, log)) continue
     try {
-      decoded.push(typedLog(chain, event, log))
+      typedLogs.push(typedLog(chain, event, log))
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       firstFault ??= error
     }
   }
-  if (firstFault && decoded.length === 0) throw firstFault
-  return decoded
+  if (firstFault && typedLogs.length === 0) throw firstFault
+  return typedLogs
 }
 
 /** Whether the topics of a log are values of the types of the event's indexed arguments. */

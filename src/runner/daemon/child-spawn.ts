@@ -67,16 +67,16 @@ class ChildMemory {
   }
 
   #look(): void {
-    const sizes = [...this.#watched].map(([pid, watched]) => ({ pid, watched, mb: memoryMbOf(pid) }))
+    const sizes = [...this.#watched].map(([pid, childEntry]) => ({ pid, childEntry, mb: memoryMbOf(pid) }))
     let sum = sizes.reduce((all, { mb }) => all + mb, 0)
-    for (const { pid, watched, mb } of sizes.sort((a, b) => b.mb - a.mb)) {
-      const isTooLarge = mb > watched.mbMax
+    for (const { pid, childEntry, mb } of sizes.sort((a, b) => b.mb - a.mb)) {
+      const isTooLarge = mb > childEntry.mbMax
       if (!isTooLarge && sum <= childrenMemoryMbMax) return
       sum -= mb
       this.delete(pid)
-      watched.end(
+      childEntry.end(
         isTooLarge
-          ? `needed more than ${watched.mbMax} MB of memory`
+          ? `needed more than ${childEntry.mbMax} MB of memory`
           : `needed ${Math.round(mb)} MB of memory, more than any other, when all had more than ${childrenMemoryMbMax} MB`,
       )
     }

@@ -111,16 +111,16 @@ function listOf<Item extends z.ZodType>(item: Item, itemsMax: number) {
 function labels<Value extends z.ZodType>(value: Value) {
   return z.record(z.string(), z.unknown()).transform((written, context): Record<string, z.output<Value>> => {
     const entries = Object.entries(written)
-    const parsed: [string, z.output<Value>][] = []
+    const pairs: [string, z.output<Value>][] = []
     for (const [label, part] of entries.slice(0, labelsMax + 1)) {
       const result = value.safeParse(part)
-      if (!result.success || label.length > childTextCharsMax || parsed.length === labelsMax) {
+      if (!result.success || label.length > childTextCharsMax || pairs.length === labelsMax) {
         context.addIssue(result.success ? { code: 'custom' } : firstIssue(0, result.error))
         return notParsed
       }
-      parsed.push([label, result.data])
+      pairs.push([label, result.data])
     }
-    return Object.fromEntries(parsed)
+    return Object.fromEntries(pairs)
   })
 }
 
@@ -146,9 +146,9 @@ const mistake = z
   .object({
     path: z.array(z.union([text, z.number()])).max(100),
     message: line,
-    known: listOf(line, labelsMax).optional(),
+    knownNames: listOf(line, labelsMax).optional(),
   })
-  .transform(({ known, ...same }) => ({ ...same, ...(known && { known }) }))
+  .transform(({ knownNames, ...same }) => ({ ...same, ...(knownNames && { knownNames }) }))
 
 /** A positive fraction of whole numbers. */
 const fraction = z

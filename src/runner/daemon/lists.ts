@@ -11,7 +11,7 @@ import type { ListKeeper, ListMemory, RememberedList } from '../../model/list-me
 import type { Listed, ListTask } from '../messages.ts'
 
 /** The part of a task that a list adds. */
-export type ListHour = Pick<ListTask, 'hour' | 'finalHour' | 'known'>
+export type ListHour = Pick<ListTask, 'hour' | 'finalHour' | 'memory'>
 
 interface ListsDeps {
   readonly chains: Chains
@@ -127,14 +127,14 @@ export class Lists {
       const { memory } = state
       const isFirst = memory === undefined && state.hasMemory !== false
       const finalHour = Math.min(this.#finalHour(list), newest, Math.max(...state.wanted)) as Hour
-      const run = () => this.#run(list, state, { hour, finalHour, known: memory })
+      const run = () => this.#run(list, state, { hour, finalHour, memory: memory })
       const listed = await (isFirst ? this.#asStep(state, run) : run())
       const { first } = listed
       if (first === undefined) return listed
       // Another hour may have read on.
       while (state.step) await state.step
       if (state.memory !== memory) continue
-      const before = () => this.#run(list, state, { hour: first, finalHour: first, known: memory })
+      const before = () => this.#run(list, state, { hour: first, finalHour: first, memory: memory })
       try {
         await this.#asStep(state, before)
       } catch (error) {
@@ -259,7 +259,7 @@ export class Lists {
     const to = Math.min(hourAfter(from, pieceHours), memory.hour) as Hour
     const next = { ...memory, rereadMs: nowMs, rereadTo: to }
     try {
-      const task = { hour: to, finalHour: to, known: { hour: from, items: [], blocks: [] } }
+      const task = { hour: to, finalHour: to, memory: { hour: from, items: [], blocks: [] } }
       const piece = (await list.run(task)).memory
       const newMemory = piece ? withItems(memory, piece) : memory
       const count = newMemory.items.length - memory.items.length
@@ -279,7 +279,7 @@ export class Lists {
   async #run(list: ListSource, state: KnownList, at: ListHour): Promise<Listed> {
     let reading = await list.run(at)
     // From memory alone: no read has shown that its block, which may be kept from before a reorg, is in the chain.
-    const isFromMemory = at.known?.blocks !== undefined && at.hour <= at.known.hour
+    const isFromMemory = at.memory?.blocks !== undefined && at.hour <= at.memory.hour
     if (isFromMemory && (await this.#isReplaced(list, reading.pins[0]?.block))) reading = await list.run(at)
     const { memory, pins, first } = reading
     if (first === undefined) state.hasMemory ??= memory !== undefined

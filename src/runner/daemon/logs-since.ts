@@ -112,24 +112,24 @@ export class LogHistories {
 async function logsUpTo(
   chain: ChainReader,
   { chain: name, filter, since }: Omit<LogsSince, 'collectorId'>,
-  { hour, finalHour, known }: ListHour,
+  { hour, finalHour, memory }: ListHour,
   signal: AbortSignal,
 ): Promise<Listed> {
   const block = await chain.block(hour, signal).catch((error: unknown) => beginningOr(error, hour))
   if (!('hash' in block)) return block
   const pin = { chainId: chain.id, block }
-  if (known && hour <= known.hour) {
-    const isBefore = (place: number) => BigInt(known.blocks?.[place] ?? 0) <= block.number
-    return { items: known.items.filter((_, place) => isBefore(place)), pins: [pin] }
+  if (memory && hour <= memory.hour) {
+    const isBefore = (place: number) => BigInt(memory.blocks?.[place] ?? 0) <= block.number
+    return { items: memory.items.filter((_, place) => isBefore(place)), pins: [pin] }
   }
-  const from = known?.hour ?? hourAfter(since, -1)
+  const from = memory?.hour ?? hourAfter(since, -1)
   const step = Math.min(hourAfter(from, stepHours), finalHour) as Hour
   if (step > from && step !== hour) return { items: [], pins: [pin], first: step }
   const reads = await readsAfter(chain, filter, { from, hour, isFinal: hour <= finalHour }, signal)
   if (reads.at(-1)?.at.hash !== block.hash) throw reorganized(name)
   const found = reads.flatMap(({ value }) => [...value])
-  const items = [...(known?.items ?? []), ...found.map(itemOf)]
-  const blocks = [...(known?.blocks ?? []), ...found.map(({ blockNumber }) => Number(blockNumber))]
+  const items = [...(memory?.items ?? []), ...found.map(itemOf)]
+  const blocks = [...(memory?.blocks ?? []), ...found.map(({ blockNumber }) => Number(blockNumber))]
   requireRoom(items)
   const logs = reads.flatMap(({ pinned }) => pinned ?? [])
   return { items, memory: { hour, items, blocks }, pins: [{ ...pin, ...(logs.length > 0 && { logs }) }] }

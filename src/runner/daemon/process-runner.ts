@@ -262,13 +262,13 @@ export class ProcessRunner implements Runner {
     const ref = refOf(collector)
     const end = await this.#perform({ kind: 'describe', collector: ref }, [])
     if (end.kind !== 'described') throw mismatch(end.kind)
-    const { granted, mistakes } = await this.#grant(ref, end.description)
-    this.#known.set(collector, Promise.resolve(granted))
+    const { grant, mistakes } = await this.#grant(ref, end.description)
+    this.#known.set(collector, Promise.resolve(grant))
     if (mistakes.length > 0) return { kind: 'mistaken', mistakes }
     if (end.description.kind === 'mistaken') return end.description
     const { metrics, history: readsPast } = end.description
     const history = readsPast && !this.#usesPresent(collector)
-    return { kind: 'usable', metrics, history, ...(granted.secrets.length > 0 && { secrets: granted.secrets }) }
+    return { kind: 'usable', metrics, history, ...(grant.secrets.length > 0 && { secrets: grant.secrets }) }
   }
 
   async doubtLists(collector: CollectorConfig): Promise<boolean> {
@@ -293,7 +293,7 @@ export class ProcessRunner implements Runner {
   }
 
   async #grant(ref: CollectorRef, description: DescribedToDaemon) {
-    if (description.kind === 'mistaken') return { granted: nothing, mistakes: [] }
+    if (description.kind === 'mistaken') return { grant: nothing, mistakes: [] }
     const { declared: pathIds } = description
     const secrets = declaredSecrets(ref, description.secrets)
     const isShipped = originOf(ref).kind === 'shipped'
@@ -302,7 +302,7 @@ export class ProcessRunner implements Runner {
       if (!mayOpen(ref.configFile, path)) return foreignPath
       return isShipped ? undefined : refusal(path, this.#hidden)
     })
-    return { granted: { paths, secrets }, mistakes }
+    return { grant: { paths, secrets }, mistakes }
   }
 
   /** Declarations of a collector, describing it first if needed. Many hours of it share the wait. */

@@ -377,11 +377,11 @@ class Walks {
     this.links.set(link, target)
     if (target === realOf(packageRoot) || this.#packages.has(target)) return
     this.#packages.add(target)
-    const { named, without } = isInstalled(target)
-      ? { named: [target], without: new Set<string>() }
+    const { paths, without } = isInstalled(target)
+      ? { paths: [target], without: new Set<string>() }
       : publishedFiles(target)
     const rules = { root: target, hidesDots: !isInstalled(target), isPackages: false, left: packageEntriesMax, without }
-    for (const path of named) {
+    for (const path of paths) {
       const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
       if (!isAt(realOf(path), target) || this.#isHidden(realOf(path)) || without.has(path)) continue
       for (const one of isFolder ? (await this.#look(realOf(path), rules)).paths : [path]) this.paths.add(one)
@@ -414,7 +414,7 @@ function isPackagePlace(path: string, root: string): boolean {
 }
 
 /** Files and folders of a package that its `files` names and leaves out; else its entry points and what they import. */
-function publishedFiles(folder: string): { readonly named: readonly string[]; readonly without: ReadonlySet<string> } {
+function publishedFiles(folder: string): { readonly paths: readonly string[]; readonly without: ReadonlySet<string> } {
   const manifestFile = join(folder, 'package.json')
   const manifest = manifestOf(manifestFile)
   const files = Array.isArray(manifest['files']) ? manifest['files'].filter(one => typeof one === 'string') : undefined
@@ -425,12 +425,12 @@ function publishedFiles(folder: string): { readonly named: readonly string[]; re
         exclude: path => /^(node_modules|\.git)$/.test(basename(path)),
       }).map(path => resolve(folder, path))
     const without = new Set(files.filter(one => one.startsWith('!')).flatMap(one => matches(one.slice(1))))
-    return { named: [manifestFile, ...files.filter(one => !one.startsWith('!')).flatMap(matches)], without }
+    return { paths: [manifestFile, ...files.filter(one => !one.startsWith('!')).flatMap(matches)], without }
   }
   const entries = textsIn([manifest['main'] ?? 'index.js', manifest['module'], manifest['exports']])
   const isTaken = (path: string) => isAt(path, folder) && !hasDots(relative(folder, path))
   const named = entries.flatMap(entry => importedFiles(resolve(folder, entry), isTaken))
-  return { named: [manifestFile, ...named], without: new Set() }
+  return { paths: [manifestFile, ...named], without: new Set() }
 }
 
 /** Names of the packages that a package imports, by its package.json. The program itself is the one that runs. */

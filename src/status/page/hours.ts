@@ -44,11 +44,11 @@ seconds after each full hour.</p>`
  */
 function folded(week: WeekGrid, folds: readonly Fold[]): Html {
   return html`<div class="folds-axis">${axis(week)}</div>${folds.map(fold => {
-    const { protocolId, rows, collectors, troubled } = fold
+    const { protocolId, rows, collectors, troubledCount } = fold
     const restCount = collectors - rows.length
-    return html`<details class="fold" id="${troubled > 0 ? 'troubled' : 'calm'}-${protocolId}"${troubled > 0 ? Html.trusted(' open') : nothing}><summary><b>${protocolId}</b> <span class="quiet">${counted(collectors, 'collector')}</span>${
-      troubled > 0
-        ? html` <span class="in-trouble">${troubled} with a trouble</span>`
+    return html`<details class="fold" id="${troubledCount > 0 ? 'troubled' : 'calm'}-${protocolId}"${troubledCount > 0 ? Html.trusted(' open') : nothing}><summary><b>${protocolId}</b> <span class="quiet">${counted(collectors, 'collector')}</span>${
+      troubledCount > 0
+        ? html` <span class="in-trouble">${troubledCount} with a trouble</span>`
         : html` <span class="quiet">· no trouble in these days</span>`
     }</summary>${rows.length > 0 ? table(week, rows, protocolId) : nothing}${
       restCount > 0 && rows.length > 0 ? html`<p class="quiet note">and ${restCount} more</p>` : nothing
@@ -372,7 +372,7 @@ interface Fold {
   readonly rows: readonly WeekRow[]
   /** Number of its collectors, and of those in trouble, shown or not. */
   readonly collectors: number
-  readonly troubled: number
+  readonly troubledCount: number
 }
 
 /** The part of a snapshot that the page shows, and how much more there is. */
@@ -417,9 +417,9 @@ function foldsOf(all: readonly WeekRow[], shownRows: readonly WeekRow[]): readon
       protocolId,
       rows: shownBy.get(protocolId) ?? [],
       collectors: members.length,
-      troubled: members.filter(hasTrouble).length,
+      troubledCount: members.filter(hasTrouble).length,
     }))
-    .sort((a, b) => Number(b.troubled > 0) - Number(a.troubled > 0))
+    .sort((a, b) => Number(b.troubledCount > 0) - Number(a.troubledCount > 0))
 }
 
 /** The rows of all protocols in turn, so that none takes the room of the others. */

@@ -20,7 +20,7 @@ const refreshSeconds = 30
  */
 export function page(snapshot: Snapshot, events = '/events'): string {
   const { nowMs } = snapshot
-  const shown = bounded(snapshot)
+  const snapshotShown = bounded(snapshot)
   const news = snapshot.warnings.filter(({ isAcknowledged }) => !isAcknowledged)
   const reload = html`<noscript><meta http-equiv="refresh" content="${refreshSeconds}"></noscript>
 `
@@ -31,8 +31,8 @@ ${shapeDefinitions()}
 <p id="filter" hidden><label>Filter <input type="search" placeholder="protocol, collector or words of a trouble" autocomplete="off" spellcheck="false"></label> <span class="quiet" aria-live="polite"></span></p>
 ${masthead(snapshot)}
 <main>
-${part('protocols', protocols(shown.protocols, nowMs), more(shown.moreProtocols, 'protocols'))}
-${part('hours', hours(shown.week, shown.folds), more(shown.moreCollectors, 'collectors'))}
+${part('protocols', protocols(snapshotShown.protocols, nowMs), more(snapshotShown.moreProtocols, 'protocols'))}
+${part('hours', hours(snapshotShown.week, snapshotShown.folds), more(snapshotShown.moreCollectors, 'collectors'))}
 ${part('delivery', delivery(snapshot))}
 ${part('fleet', fleet(snapshot.fleet, nowMs))}
 ${part('chains', endpoints(snapshot.endpoints, nowMs))}

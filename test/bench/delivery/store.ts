@@ -12,7 +12,10 @@ export function openOutbox(file: string, hours: number, from = 0, source: Source
 /** Stores one hour of a source, in one commit. */
 export async function storeHour(outbox: SqliteOutbox, number: number, source: Source = bench): Promise<void> {
   const accepted = metricsOf(source, number).map(metric => ({ metric }))
-  await outbox.intake.record({ collector: source.collector, hour: hourOf(number), accepted }, hourOf(number))
+  await outbox.intake.record(
+    { collector: source.collector, hour: hourOf(number), acceptedValues: accepted },
+    hourOf(number),
+  )
 }
 
 /** Stores some hours of a source, from hour `from` on. */

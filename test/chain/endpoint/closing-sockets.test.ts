@@ -114,7 +114,7 @@ it('what a connection says that was given up does not end the one after it', asy
   const wire = new SocketWire('node.test', async events => {
     const isFirst = opened.push(events) === 1
     const answer = (text: string) => {
-      opened[0]?.closed('closed late')
+      opened[0]?.onClosed('closed late')
       events.text(JSON.stringify({ id: JSON.parse(text).id, result: 7 }))
     }
     return { send: isFirst ? () => asked.resolve() : answer }

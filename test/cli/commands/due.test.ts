@@ -18,7 +18,7 @@ async function left(config: string, protocolId: string, count: number, hour: str
   const at = parseHour(hour)
   await expectHours(outbox, `${protocolId}/c`, at)
   const accepted = metrics(count, at, protocolId).map(metric => ({ metric }))
-  await outbox.intake.record({ collector: `${protocolId}/c`, hour: at, accepted }, 1)
+  await outbox.intake.record({ collector: `${protocolId}/c`, hour: at, acceptedValues: accepted }, 1)
   outbox.close()
   return file
 }

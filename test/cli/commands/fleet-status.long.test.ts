@@ -37,7 +37,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('status of a fleet (needs the 
       const instance = randomUUID()
       const machine = { pid: digit, host: name, configFile: 'tidegauge.yaml', clockOffMs: 0 }
       const own = { version: `1.0.${digit}`, digest: Buffer.alloc(32, digit), lanes: ['web', `machine/${name}`] }
-      const { leases } = outbox.shared
+      const { leases } = outbox.sharedOutbox
       const { term = 0 } = await leases.renew(
         { daemon: name, instance, term: 0 },
         { name, instance, ...own, ...machine },

@@ -121,7 +121,7 @@ describe('gaps', () => {
       const fault = new Fault('chain-state-missing', 'no endpoint has the state of then')
       for (const hour of hoursFrom(past, hourAfter(past, 9))) {
         const failed = { fault, nextAttemptMs: 0 }
-        const outcome = { collector: 'pool/past', hour, accepted: [], failed, unexpected: true }
+        const outcome = { collector: 'pool/past', hour, acceptedValues: [], failure: failed, unexpected: true }
         atOnce(outbox, () => recordOutcomes([{ outcome, nowMs: 1 }]))
       }
     })
@@ -142,7 +142,7 @@ describe('gaps', () => {
       const oldest = parseHour(late)
       expectHoursNow(outbox, 'pool/past', oldest, hourAfter(parseHour(current), 5))
       const failed = { fault: new Fault('http-unreachable', 'no answer'), nextAttemptMs: 0 }
-      const outcome = { collector: 'pool/past', hour: oldest, accepted: [], failed }
+      const outcome = { collector: 'pool/past', hour: oldest, acceptedValues: [], failure: failed }
       atOnce(outbox, () => recordOutcomes([{ outcome, nowMs: 1 }]))
     })
     const { stdout, code } = await run('gaps')

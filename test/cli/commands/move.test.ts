@@ -39,7 +39,7 @@ async function filledFolder() {
   const accepted = changed(own).map(({ id, protocolId, value, unit }) => ({
     metric: { id, protocolId, hour, value, ...(unit !== undefined && { unit }) },
   }))
-  await outbox.intake.record({ collector, hour, accepted, mode: 'correct' }, 3)
+  await outbox.intake.record({ collector, hour, acceptedValues: accepted, mode: 'correct' }, 3)
   await outbox.reports.save('notify', '{"told":[]}')
   const contents = await contentsOf(outbox)
   await outbox.close()
@@ -107,10 +107,10 @@ describe.skipIf(postgresPlace.kind === 'missing')('move (needs the program initd
     const entry = { version: '1', digest: Buffer.alloc(32), lanes: [], pid: 7, clockOffMs: 0 }
     const daemon = { ...entry, name: 'eu', host: 'eu', configFile: 'c', instance: randomUUID() }
     const holder = { daemon: 'eu', instance: daemon.instance, term: 0 }
-    const { term = 0 } = await outbox.shared.leases.renew(holder, daemon)
+    const { term = 0 } = await outbox.sharedOutbox.leases.renew(holder, daemon)
     expect(await back()).toMatchObject({ code: 75, stdout: '' })
     expect(existsSync(folder)).toBe(false)
-    await outbox.shared.leases.leave({ ...holder, term })
+    await outbox.sharedOutbox.leases.leave({ ...holder, term })
 
     const moved = await back()
     expect(moved).toMatchObject({ code: 0, stderr: '' })

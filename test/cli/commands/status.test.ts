@@ -74,10 +74,10 @@ it('status says why deliveries wait, and hours fail, where it does not know what
   const outbox = new SqliteOutbox(join(folder, 'data', 'outbox.db'))
   const hour = hourAfter(hourAt(systemTime.nowMs()), -2)
   const collector = 'this-machine/host'
-  const failed = { fault: new Fault('collector-threw', 'odd'), nextAttemptMs: 0 }
+  const failure = { fault: new Fault('collector-threw', 'odd'), nextAttemptMs: 0 }
   const accepted = metrics(1, hour, 'this-machine').map(metric => ({ metric }))
   await expectEach(outbox, collector, [hour])
-  await outbox.intake.record({ collector, hour, accepted, failed }, 0)
+  await outbox.intake.record({ collector, hour, acceptedValues: accepted, failure }, 0)
   const state = { notBeforeMs: 0, probeAtMs: 0, failures: 1, waiting: 'The service answers 503' }
   await outbox.delivery.saveDestination('service', state)
   await outbox.close()

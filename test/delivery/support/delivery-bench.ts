@@ -116,7 +116,10 @@ export class DeliveryBench {
       if (!first) return
       const accepted = metrics.map(metric => ({ metric }))
       const collector = `${first.protocolId}/c`
-      await this.outbox.intake.record({ collector, hour: first.hour, accepted }, this.#options.time.nowMs())
+      await this.outbox.intake.record(
+        { collector, hour: first.hour, acceptedValues: accepted },
+        this.#options.time.nowMs(),
+      )
     }
     await Promise.all([...groups].map(record))
   }

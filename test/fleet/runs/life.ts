@@ -115,7 +115,7 @@ export class FleetLife implements Owner {
     const clock = new WatchedClock(sharedTime)
     const outbox = await openPostgresOutbox(addressOf(world.address), clock)
     stack.defer(() => outbox.close())
-    await sharedTime.ask(() => outbox.shared.store.nowMs())
+    await sharedTime.ask(() => outbox.sharedOutbox.store.nowMs())
     const storedMs = await outbox.intake.newestCollected()
     clock.setWitnesses({ service: true, chains: false, ...(storedMs !== undefined && { storedMs }) })
     const data =
@@ -151,12 +151,12 @@ export class FleetLife implements Owner {
   #watch(intake: FleetMember['own']['intake']): void {
     const record = intake.record.bind(intake)
     intake.record = async (outcome, nowMs) => {
-      const { collector, hour, failed } = outcome
+      const { collector, hour, failure } = outcome
       const about = { collector, lane: laneIn(this, collector), hour }
       const begunAtMs = this.world.clock.nowMs()
       try {
         const recorded = await record(outcome, nowMs)
-        if (!failed) this.note({ kind: 'committed', begunAtMs, ...about })
+        if (!failure) this.note({ kind: 'committed', begunAtMs, ...about })
         return recorded
       } catch (error) {
         this.note({ kind: 'refused', ...about })

@@ -9,7 +9,7 @@ import { addressOf } from '../../support/postgres/place.ts'
 /** An engine on a database, as each daemon has one; stopped with the test. */
 export function engineOn(address: string, time: Time = systemTime): JobEngine {
   const database = new PostgresDatabase(addressOf(address), systemTime)
-  const engine = new JobEngine({ statements: database.jobs, time, failed: () => {} })
+  const engine = new JobEngine({ statements: database.jobs, time, reportFailure: () => {} })
   onTestFinished(async () => {
     await engine.stop()
     await database.close()

@@ -48,7 +48,7 @@ export async function makeAged(file: string, last: Hour): Promise<void> {
   await expectHours(outbox, 'vault/a', first)
   for (let hour = first; hour <= last; hour = hourAfter(hour, 1)) {
     const accepted = metrics(1, hour).map(metric => ({ metric }))
-    await outbox.intake.record({ collector: 'vault/a', hour, accepted }, hour)
+    await outbox.intake.record({ collector: 'vault/a', hour, acceptedValues: accepted }, hour)
     await outbox.delivery.recordVerdicts(
       { delivered: accepted.map(({ metric }) => metric), dead: [], warnings: [] },
       hour,

@@ -37,14 +37,17 @@ export function derivedHoursContract(newPlace: NewPlace): void {
   async function compute(outbox: Outbox, hour: Hour, value = 1, id: MetricId = metricId('sums', 'Sum')) {
     const { changes } = await outbox.intake.inputs([], [{ collector: derived, hour }])
     const accepted = [{ metric: { id, protocolId: 'sums', hour, value } }]
-    return outbox.intake.record({ collector: derived, hour, accepted, inputChanges: changes[0] ?? 0 }, at(5))
+    return outbox.intake.record(
+      { collector: derived, hour, acceptedValues: accepted, inputChanges: changes[0] ?? 0 },
+      at(5),
+    )
   }
 
   /** Records values, or corrects them, hours after their own. */
   function late(outbox: Outbox, all: readonly Metric[]) {
     const accepted = all.map(metric => ({ metric }))
     const hour = all[0]?.hour ?? anHour
-    return outbox.intake.record({ collector, hour, accepted, mode: 'correct' }, at(5))
+    return outbox.intake.record({ collector, hour, acceptedValues: accepted, mode: 'correct' }, at(5))
   }
 
   async function dueOf(outbox: Outbox): Promise<number[]> {
@@ -137,7 +140,7 @@ export function derivedHoursContract(newPlace: NewPlace): void {
       const outcome = {
         collector: derived,
         hour: at(1),
-        accepted: [{ metric }],
+        acceptedValues: [{ metric }],
         inputChanges: 0,
         unexpected: true,
         failed,
@@ -157,10 +160,10 @@ export function derivedHoursContract(newPlace: NewPlace): void {
       const { changes } = await outbox.intake.inputs([], [{ collector: derived, hour: anHour }])
       await record(outbox, metrics(1))
       const metric = { id: metricId('sums', 'Sum'), protocolId: 'sums', hour: anHour, value: 7 }
-      const outcome = { collector: derived, hour: anHour, accepted: [{ metric }], inputChanges: changes[0] ?? 0 }
+      const outcome = { collector: derived, hour: anHour, acceptedValues: [{ metric }], inputChanges: changes[0] ?? 0 }
       expect(await outbox.intake.record(outcome, nowMs)).toEqual({ added: 0, corrected: 1 })
       expect(await dueOf(outbox)).toEqual([0])
-      await outbox.intake.record({ ...outcome, failed: failedUntil(at(2)) }, nowMs)
+      await outbox.intake.record({ ...outcome, failure: failedUntil(at(2)) }, nowMs)
       expect(await outbox.intake.dueHours({ collectors: [derived], current: anHour, nowMs, limit: 9 })).toHaveLength(1)
       await compute(outbox, anHour, 8)
       expect(await dueOf(outbox)).toEqual([])

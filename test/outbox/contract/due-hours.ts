@@ -16,7 +16,7 @@ async function offsets(outbox: Outbox, more: Partial<DueHoursWanted> = {}): Prom
 }
 
 function fail(outbox: Outbox, nextAttemptMs: number, hour = anHour) {
-  return record(outbox, [], { hour, failed: failedUntil(nextAttemptMs) })
+  return record(outbox, [], { hour, failure: failedUntil(nextAttemptMs) })
 }
 
 /** Promises of `dueHours`, `nextAttemptMs`, `hourStates`, `newestCollected` and `recordGap`. */
@@ -70,7 +70,7 @@ export function dueHoursContract(newPlace: NewPlace): void {
       for (const offset of [-2, -1, 0]) await fail(outbox, nowMs + 50, at(offset))
       await outbox.intake.recordGap(collector, at(-1), unreachable)
       await record(outbox, metrics(1, at(-3)))
-      await record(outbox, [], { collector: 'other/c', failed: failedUntil(nowMs + 50) })
+      await record(outbox, [], { collector: 'other/c', failure: failedUntil(nowMs + 50) })
       await outbox.intake.endRetryWaits([collector, 'unknown/c'])
       const again = await handles.reopened()
       expect(await offsets(again, { collectors: [collector, 'other/c'] })).toEqual([

@@ -33,7 +33,7 @@ export function historiesContract(newPlace: NewPlace): void {
       const { outbox, handles } = await begun(newPlace, { to: at(2) })
       for (const count of [2, 0, 1]) {
         const accepted = metrics(3, at(count)).map(metric => ({ metric }))
-        await outbox.intake.record({ collector, hour: at(count), accepted }, nowMs + count)
+        await outbox.intake.record({ collector, hour: at(count), acceptedValues: accepted }, nowMs + count)
       }
       await deliver(outbox, metrics(3, at(1)).slice(1, 2), nowMs + 50)
       await deliver(outbox, metrics(3, at(2)), nowMs + 60)
@@ -74,7 +74,7 @@ export function historiesContract(newPlace: NewPlace): void {
       const [metric] = metrics(1)
       const again = async (value: number, atMs: number) => {
         const accepted = changed(metrics(1), value).map(one => ({ metric: one }))
-        await outbox.intake.record({ collector, hour: anHour, accepted, mode: 'correct' }, atMs)
+        await outbox.intake.record({ collector, hour: anHour, acceptedValues: accepted, mode: 'correct' }, atMs)
       }
       await record(outbox, metrics(2))
       await deliver(outbox, metrics(1), nowMs + 1)
@@ -110,7 +110,7 @@ export function historiesContract(newPlace: NewPlace): void {
   describe('the origin of an hour', () => {
     it('is how its latest values came about, with the block that they were read at', async () => {
       const { outbox, handles } = await begun(newPlace)
-      await record(outbox, metrics(1), { provenance, pins: [aPin(7)], failed: failedUntil(nowMs + 5) })
+      await record(outbox, metrics(1), { provenance, pins: [aPin(7)], failure: failedUntil(nowMs + 5) })
       const { block } = aPin(7)
       const failed = [{ atMs: nowMs, reason: unreachable.message }]
       const fault = faultRecord(unreachable)
@@ -136,7 +136,7 @@ export function historiesContract(newPlace: NewPlace): void {
       const words = ['plain', 'two\nlines, 中文 😀', `long ${'x'.repeat(500)}`, '2026-11-20T13:00:00.000Z odd']
       for (let attempt = 0; attempt < 12; attempt += 1) {
         const fault = new Fault('chain-unreachable', `${attempt}: ${words[attempt % words.length]}`)
-        await record(outbox, [], { failed: { fault, nextAttemptMs: nowMs + 5 } })
+        await record(outbox, [], { failure: { fault, nextAttemptMs: nowMs + 5 } })
       }
       const { attempts, failed = [] } = (await outbox.operators.origin(collector, anHour)) ?? {}
       expect(attempts).toBe(12)
@@ -172,7 +172,7 @@ export function historiesContract(newPlace: NewPlace): void {
 
   describe('hours that a backfill could not read', () => {
     const failed = failedUntil(nowMs)
-    const unread = { unexpected: true, failed } as const
+    const unread = { unexpected: true, failure: failed } as const
 
     it('are known with the reason, as ranges, until they are collected', async () => {
       const { outbox, handles } = await emptyAt(newPlace)
@@ -180,7 +180,7 @@ export function historiesContract(newPlace: NewPlace): void {
       const range = { collector, from: at(-3), to: at(-1), hours: 3, fault: faultRecord(unreachable) }
       expect(await outbox.operators.hourRanges('unread')).toEqual([range])
       const other = new Fault('collector-threw', 'it threw')
-      await record(outbox, [], { ...unread, hour: at(-3), failed: { ...failed, fault: other } })
+      await record(outbox, [], { ...unread, hour: at(-3), failure: { ...failed, fault: other } })
       await record(outbox, metrics(1, at(-2)), { unexpected: true, hour: at(-2) })
       const again = await handles.reopened()
       expect(await again.operators.hourRanges('unread')).toMatchObject([

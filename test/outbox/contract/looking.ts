@@ -66,7 +66,7 @@ export function lookingContract(newPlace: NewPlace): void {
 
     it('are hours that wait, apart from gaps', async () => {
       const { outbox } = await begun(newPlace, { to: at(3) })
-      await record(outbox, [], { hour: at(2), failed: failedUntil(5) })
+      await record(outbox, [], { hour: at(2), failure: failedUntil(5) })
       await outbox.intake.recordGap(collector, anHour, unreachable)
       const { operators } = outbox
       expect(await operators.hourRanges('gap')).toMatchObject([{ from: anHour, to: anHour, hours: 1 }])

@@ -58,8 +58,13 @@ function outcomeOf({ protocol: id, hour: count, values, isCorrection, isFailed }
     return { metric: { ...metric, value: number }, ...(isHeld && { hold: odd }) }
   })
   return {
-    ...{ collector: `${id}/c`, hour: at(count), accepted, mode: isCorrection ? 'correct' : 'first-stands' },
-    ...(isFailed && { failed: failedUntil(nowMs + 5) }),
+    ...{
+      collector: `${id}/c`,
+      hour: at(count),
+      acceptedValues: accepted,
+      mode: isCorrection ? 'correct' : 'first-stands',
+    },
+    ...(isFailed && { failure: failedUntil(nowMs + 5) }),
   }
 }
 

@@ -48,9 +48,9 @@ export class OutboxModel {
     return tooOld.length
   }
 
-  record({ collector, hour, accepted, mode, failed }: CollectionOutcome): Recorded {
+  record({ collector, hour, acceptedValues, mode, failure }: CollectionOutcome): Recorded {
     let [added, corrected] = [0, 0]
-    for (const { metric, hold } of accepted) {
+    for (const { metric, hold } of acceptedValues) {
       const key = keyOf(metric)
       const stored = this.#metrics.get(key)
       if (!stored) {
@@ -61,7 +61,7 @@ export class OutboxModel {
         corrected += 1
       }
     }
-    this.#end(collector, hour, failed?.fault.code)
+    this.#end(collector, hour, failure?.fault.code)
     return { added, corrected }
   }
 

@@ -14,7 +14,7 @@ function pinned(outbox: Outbox, pins: readonly PinnedBlock[], more: Partial<Coll
 const hashesOf = async (outbox: Outbox, chainId = 1) =>
   (await outbox.intake.pinnedHours(chainId, at(100), 100)).map(({ block }) => block.hash)
 
-const failed = failedUntil(5)
+const failure = failedUntil(5)
 
 /** Promises of `pinnedHours`, `confirmPin`, `forgetPins` and `finalBlocks`. */
 export function pinsContract(newPlace: NewPlace): void {
@@ -53,14 +53,14 @@ export function pinsContract(newPlace: NewPlace): void {
 
     it('stays where another run adds values read at the same block', async () => {
       const { outbox } = await begun(newPlace)
-      await pinned(outbox, [aPin(7)], { failed }, 1)
+      await pinned(outbox, [aPin(7)], { failure }, 1)
       await pinned(outbox, [aPin(7)])
       expect(await hashesOf(outbox)).toEqual([aBlock(7).hash])
     })
 
     it('is no block where values of one hour were read at two: the hour has to be read again', async () => {
       const { outbox } = await begun(newPlace)
-      await pinned(outbox, [aPin(7)], { failed }, 1)
+      await pinned(outbox, [aPin(7)], { failure }, 1)
       await pinned(outbox, [aPin(7, 'b')])
       expect([aBlock(7).hash, aBlock(7, 'b').hash]).not.toContain(only(await hashesOf(outbox)))
       await pinned(outbox, [aPin(7)], { mode: 'correct' })
@@ -77,7 +77,7 @@ export function pinsContract(newPlace: NewPlace): void {
     it('is replaced on every chain when all values are corrected, and stays when only some are', async () => {
       const { outbox } = await begun(newPlace)
       await pinned(outbox, [aPin(7), aPin(70, 'f', 10)])
-      await pinned(outbox, [aPin(8, 'b')], { mode: 'correct', failed }, 1)
+      await pinned(outbox, [aPin(8, 'b')], { mode: 'correct', failure }, 1)
       expect(await hashesOf(outbox)).toEqual([aBlock(7).hash])
       await pinned(outbox, [aPin(8, 'b')], { mode: 'correct' })
       expect(await hashesOf(outbox)).toEqual([aBlock(8, 'b').hash])

@@ -86,7 +86,7 @@ export function planningContract(newPlace: NewPlace): void {
     it('turns due hours that are too old into gaps, counts them, and keeps a fault they had', async () => {
       const { outbox } = await emptyAt(newPlace)
       await planAt(outbox, at(2), { since: anHour })
-      await record(outbox, [], { hour: at(1), failed: failedUntil(5) })
+      await record(outbox, [], { hour: at(1), failure: failedUntil(5) })
       await record(outbox, metrics(1, at(2)))
       expect(await plan(outbox, { current: at(3), oldest: at(3), gapReason: tooOld })).toBe(2)
       expect(await plan(outbox, { current: at(3), oldest: at(3), gapReason: tooOld }), 'they are gaps now').toBe(0)

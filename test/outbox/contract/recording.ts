@@ -27,7 +27,7 @@ import {
   unreachable,
 } from './steps.ts'
 
-const failed = failedUntil(nowMs + 5)
+const failure = failedUntil(nowMs + 5)
 
 /** Promises of `record`. */
 export function recordingContract(newPlace: NewPlace): void {
@@ -127,7 +127,7 @@ export function recordingContract(newPlace: NewPlace): void {
 
     it('keeps the values of a failed run, whose hour stays due', async () => {
       const { outbox } = await begun(newPlace)
-      expect(await record(outbox, metrics(1), { failed })).toEqual({ added: 1, corrected: 0 })
+      expect(await record(outbox, metrics(1), { failure })).toEqual({ added: 1, corrected: 0 })
       expect(await hoursOf(outbox)).toMatchObject([{ state: 'due', attempts: 1 }])
       expect(await record(outbox, metrics(3))).toEqual({ added: 2, corrected: 0 })
       expect(await hoursOf(outbox)).toEqual([{ collector, hour: anHour, state: 'collected', attempts: 2 }])
@@ -136,7 +136,7 @@ export function recordingContract(newPlace: NewPlace): void {
     it('leaves a collected hour collected, after one attempt, whatever ends afterwards', async () => {
       const { outbox } = await begun(newPlace)
       await record(outbox, metrics(1))
-      await record(outbox, [], { failed })
+      await record(outbox, [], { failure })
       await record(outbox, metrics(1))
       expect(await hoursOf(outbox)).toEqual([{ collector, hour: anHour, state: 'collected', attempts: 1 }])
     })
@@ -144,7 +144,7 @@ export function recordingContract(newPlace: NewPlace): void {
     it('leaves a gap with its reason when a run fails afterwards, and mends it when one succeeds', async () => {
       const { outbox } = await begun(newPlace)
       await plan(outbox, { current: at(1), oldest: at(1) })
-      await record(outbox, [], { failed })
+      await record(outbox, [], { failure })
       expect(await hoursOf(outbox)).toMatchObject([{ state: 'gap', attempts: 0, fault: { code: 'hour-too-old' } }])
       await record(outbox, metrics(1))
       expect(await hoursOf(outbox)).toEqual([{ collector, hour: anHour, state: 'collected', attempts: 1 }])
@@ -204,7 +204,7 @@ export function recordingContract(newPlace: NewPlace): void {
 
     it('is not waited for when it failed, and its values are kept', async () => {
       const { outbox } = await emptyAt(newPlace)
-      expect(await record(outbox, metrics(2, past), { ...unexpected, failed })).toEqual({ added: 2, corrected: 0 })
+      expect(await record(outbox, metrics(2, past), { ...unexpected, failure })).toEqual({ added: 2, corrected: 0 })
       expect(await hoursOf(outbox, past, anHour)).toEqual([])
       expect(await outbox.intake.nextAttemptMs(0)).toBeUndefined()
       expect(await balanceOf(outbox)).toMatchObject({ due: 2 })
@@ -213,7 +213,7 @@ export function recordingContract(newPlace: NewPlace): void {
 
     it('changes nothing of an expected hour when it fails', async () => {
       const { outbox } = await begun(newPlace)
-      await record(outbox, [], { unexpected: true, failed })
+      await record(outbox, [], { unexpected: true, failure })
       expect(await hoursOf(outbox)).toEqual([{ collector, hour: anHour, state: 'due', attempts: 0 }])
     })
   })

@@ -76,7 +76,7 @@ export function statusContract(newPlace: NewPlace): void {
       await plan(outbox, { collector: 'other/c' })
       await outbox.intake.recordGap(collector, at(-4), tooOld)
       await record(outbox, metrics(1, at(-3)))
-      await record(outbox, [], { hour: at(-2), failed: failedUntil(5) })
+      await record(outbox, [], { hour: at(-2), failure: failedUntil(5) })
       const { status } = await handles.reopened()
       const { late } = await status.lateness(wanted)
       expect(late.toSorted((a, b) => (a.collector < b.collector ? -1 : 1))).toEqual([
@@ -245,10 +245,10 @@ export function statusContract(newPlace: NewPlace): void {
 
     it('are collected where a backfill has read an hour in part, and not where it has read nothing', async () => {
       const { outbox } = await emptyAt(newPlace)
-      const failed = failedUntil(5)
-      await record(outbox, metrics(2, at(-3)), { unexpected: true, hour: at(-3), failed })
-      await record(outbox, metrics(1, at(-2)), { unexpected: true, hour: at(-2), failed })
-      await record(outbox, [], { unexpected: true, hour: at(-1), failed })
+      const failure = failedUntil(5)
+      await record(outbox, metrics(2, at(-3)), { unexpected: true, hour: at(-3), failure })
+      await record(outbox, metrics(1, at(-2)), { unexpected: true, hour: at(-2), failure })
+      await record(outbox, [], { unexpected: true, hour: at(-1), failure })
       await deliver(outbox, metrics(2, at(-3)))
       const hours = await outbox.status.hoursOfAll([collector], at(-3), anHour)
       expect(hours.map(({ stateOf }) => stateOf(0))).toEqual(['collected', 'collected', undefined, undefined])
@@ -267,7 +267,7 @@ export function statusContract(newPlace: NewPlace): void {
       const { outbox } = await begun(newPlace, { from: at(-4), to: at(1) })
       await outbox.intake.recordGap(collector, at(-4), tooOld)
       await outbox.intake.recordGap(collector, at(-3), tooOld)
-      await record(outbox, [], { hour: at(-2), failed: failedUntil(5) })
+      await record(outbox, [], { hour: at(-2), failure: failedUntil(5) })
       await record(outbox, held(metrics(3, at(-1))))
       await record(outbox, metrics(2))
       await refuse(outbox, metrics(1))

@@ -55,7 +55,10 @@ export function record(
 ): Promise<Recorded> {
   const accepted = all.map(one => ('metric' in one ? one : { metric: one }))
   const [first] = accepted
-  return outbox.intake.record({ collector, hour: first?.metric.hour ?? anHour, accepted, ...more }, nowMs)
+  return outbox.intake.record(
+    { collector, hour: first?.metric.hour ?? anHour, acceptedValues: accepted, ...more },
+    nowMs,
+  )
 }
 
 /** Replaces values by those of another reading. */

@@ -30,7 +30,7 @@ export function textsContract(newPlace: NewPlace, soakRuns: number): void {
         const [one, two] = metrics(2, hour)
         if (!one || !two) throw new Error('two')
         await plan(outbox, { current: hour })
-        await record(outbox, [one, two], { hour, failed: { fault, nextAttemptMs: nowMs } })
+        await record(outbox, [one, two], { hour, failure: { fault, nextAttemptMs: nowMs } })
         const remark = readRemark({ message: text, metric: one.id }, [one])
         const reason = wordsOf(text)
         const dead = [{ metric: two, reason, status: 400, attempts: 1 }]

@@ -47,11 +47,11 @@ describe.skipIf(postgresPlace.kind === 'missing')('a database as its owner made 
     const outbox = await openedAt(text)
     const entry = { name: 'eu', version: '1', digest: Buffer.from([0, 92, 200]), lanes: ['Zürich\\'] }
     const instance = randomUUID()
-    await outbox.shared.leases.renew(
+    await outbox.sharedOutbox.leases.renew(
       { daemon: 'eu', instance, term: 0 },
       { ...entry, pid: 7, host: 'a\\b', configFile: 'c', instance, clockOffMs: -7 },
     )
-    const [seen] = await outbox.shared.store.daemons()
+    const [seen] = await outbox.sharedOutbox.store.daemons()
     expect(seen).toMatchObject({ ...entry, host: 'a\\b' })
     const since = (await new PostgresRoles(addressOf(text), 'c').daemon())?.since ?? ''
     expect(Math.abs(Date.parse(since) - (seen?.startedAtMs ?? 0))).toBeLessThan(2)
@@ -59,7 +59,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a database as its owner made 
     await engine.insert('q', [{ id: '11111111-1111-4111-8111-111111111111', data: { text: "\\ ' π" }, priority: 1 }])
     const [job] = await engine.fetch('q', 1)
     expect(job?.data).toEqual({ text: "\\ ' π" })
-    expect(Math.abs((job?.attempt.madeAtMs ?? 0) - (await outbox.shared.store.nowMs()))).toBeLessThan(60_000)
+    expect(Math.abs((job?.attempt.madeAtMs ?? 0) - (await outbox.sharedOutbox.store.nowMs()))).toBeLessThan(60_000)
   })
 
   it('that does not take the words of a verdict takes the verdict', async () => {
@@ -70,7 +70,10 @@ describe.skipIf(postgresPlace.kind === 'missing')('a database as its owner made 
     await outbox.intake.planHours({ collector: 'c', current: anHour, oldest: anHour, gapReason: new Error() as never })
     const [one, two] = metrics(2)
     if (!one || !two) throw new Error('two')
-    await outbox.intake.record({ collector: 'c', hour: anHour, accepted: [{ metric: one }, { metric: two }] }, anHour)
+    await outbox.intake.record(
+      { collector: 'c', hour: anHour, acceptedValues: [{ metric: one }, { metric: two }] },
+      anHour,
+    )
     const dead = [{ metric: two, reason: 'odd words', status: 400, attempts: 1 }]
     await outbox.delivery.recordVerdicts({ delivered: [one], dead, warnings: [{ text: 'odd words' }] }, anHour)
     expect((await outbox.operators.backlog()).balance).toMatchObject({ due: 0, delivered: 1, dead: 1 })

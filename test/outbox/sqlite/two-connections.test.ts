@@ -30,7 +30,7 @@ function two(): Two {
 }
 
 function record(outbox: SqliteOutbox, accepted: readonly Accepted[], hour: Hour = anHour) {
-  return outbox.intake.record({ collector: 'vault/c', hour, accepted, mode: 'correct' }, 1)
+  return outbox.intake.record({ collector: 'vault/c', hour, acceptedValues: accepted, mode: 'correct' }, 1)
 }
 
 const valid = (all: readonly Metric[]): Accepted[] => all.map(metric => ({ metric }))

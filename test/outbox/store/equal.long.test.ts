@@ -55,13 +55,13 @@ function outcome(dice: Dice): CollectionOutcome {
   const [collector, hour] = [oneOf(dice, collectors), anyHour(dice)]
   const isFailed = dice.roll() < 0.2
   return {
-    ...{ collector, hour, accepted: accepted(dice, collector, hour) },
+    ...{ collector, hour, acceptedValues: accepted(dice, collector, hour) },
     ...(dice.roll() < 0.5 && { mode: 'correct' as const }),
     ...(dice.roll() < 0.3 && { pins: [aPin(dice.whole(1, 3))] }),
     ...(dice.roll() < 0.3 && {
       provenance: { version: '1', code: `c${dice.whole(1, 3)}`, options: 'o', hosts: { 1: 'node' } },
     }),
-    ...(isFailed && { failed: { fault: fault(dice), nextAttemptMs: dice.whole(1, 99) } }),
+    ...(isFailed && { failure: { fault: fault(dice), nextAttemptMs: dice.whole(1, 99) } }),
     ...(dice.roll() < 0.3 && { unexpected: true }),
   }
 }
@@ -84,7 +84,7 @@ function stepOf(dice: Dice, nowMs: number): Step {
     ({ operators }) => operators.drop(selection),
     ({ operators }) => operators.dropDue({ hour, ids: [metricId('vault', 'M1'), 'market'] }),
     ({ operators }) => operators.changeUnit({ id: metricId('vault', 'M2'), hour, unit: 'EUR' }),
-    ({ operators }) => operators.resend(own.accepted.map(({ metric }) => metric)),
+    ({ operators }) => operators.resend(own.acceptedValues.map(({ metric }) => metric)),
     delivered,
     ({ delivery }) =>
       delivery.saveDestination('service', {
@@ -206,7 +206,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('both stores (needs the progra
       })
       const hold = { kind: 'bounds', reason: '7 is above 5' } as const
       await intake.record(
-        { collector: 'vault/a', hour: anHour, accepted: [{ metric: one }, { metric: other, hold }] },
+        { collector: 'vault/a', hour: anHour, acceptedValues: [{ metric: one }, { metric: other, hold }] },
         anHour + 61_000,
       )
       await delivery.recordVerdicts({ delivered: [one], dead: [], warnings: [] }, anHour + hourMs)

@@ -76,9 +76,10 @@ async function collectOne(outbox: Outbox, collector: string, hour: Hour, dice: D
   const roll = dice.roll()
   const all = accepted(collector, hour, dice)
   if (roll < 0.03) return outbox.intake.recordGap(collector, hour, new Fault('chain-before-first-block', 'no block'))
-  const failed = { fault: new Fault('http-unreachable', 'no answer'), nextAttemptMs: 5 }
-  if (roll < 0.08) return void (await outbox.intake.record({ collector, hour, accepted: all.slice(0, 2), failed }, 1))
+  const failure = { fault: new Fault('http-unreachable', 'no answer'), nextAttemptMs: 5 }
+  if (roll < 0.08)
+    return void (await outbox.intake.record({ collector, hour, acceptedValues: all.slice(0, 2), failure }, 1))
   // Every second hour is not final yet.
   const pins = (hour / hourMs) % 2 === 0 ? [aPin(hour / hourMs)] : []
-  await outbox.intake.record({ collector, hour, accepted: all, pins }, 1)
+  await outbox.intake.record({ collector, hour, acceptedValues: all, pins }, 1)
 }

@@ -20,7 +20,7 @@ for (let count = 0; count < commits; count += 1) {
   const hour = hourAfter(anHour, count)
   await expectEach(outbox, 'vault/c', [hour])
   const accepted = metrics(rolls.whole(1, 12), hour).map(metric => ({ metric }))
-  await outbox.intake.record({ collector: 'vault/c', hour, accepted }, 1)
+  await outbox.intake.record({ collector: 'vault/c', hour, acceptedValues: accepted }, 1)
   writeSync(1, `${hourNumber(hour)} ${statSync(`${file}-wal`).size} ${accepted.length}\n`)
   if (rolls.roll() < 0.5) {
     const due = await outbox.delivery.due(

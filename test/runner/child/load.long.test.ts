@@ -196,8 +196,8 @@ describe('options are parsed by the collector’s own schema:', () => {
       mistakes: expect.arrayContaining([
         { path: ['chain'], message: 'must be text' },
         { path: ['feed'], message: 'must be an address: 0x and 40 hexadecimal digits' },
-        { path: ['fead'], message: 'unknown option "fead"', known },
-        { path: ['chian'], message: 'unknown option "chian"', known },
+        { path: ['fead'], message: 'unknown option "fead"', knownNames: known },
+        { path: ['chian'], message: 'unknown option "chian"', knownNames: known },
       ]),
     })
   })

@@ -80,7 +80,7 @@ it('an unknown option comes with those that there are, in whatever map it stands
   const ref = { id: 'a/b', use: 'b', configFile: '/t.yaml', options: { inner: { ulr: 1 } } }
   expect(await parseOptions({ definition }, ref)).toEqual({
     ok: false,
-    mistakes: [{ path: ['inner', 'ulr'], message: 'unknown option "ulr"', known: ['url', 'label'] }],
+    mistakes: [{ path: ['inner', 'ulr'], message: 'unknown option "ulr"', knownNames: ['url', 'label'] }],
   })
 })
 

@@ -175,7 +175,7 @@ export class World {
     return this.runs.splice(0)
   }
 
-  async #run({ hour, finalHour, known }: ListHour): Promise<Listed> {
+  async #run({ hour, finalHour, memory: known }: ListHour): Promise<Listed> {
     const placeOf = (of: Hour) => (of - firstHour) / 3_600_000
     this.runs.push([placeOf(hour), known && placeOf(known.hour)])
     const options = (await listCollector.options.parseAsync(this.#options)) as never
@@ -183,7 +183,7 @@ export class World {
     const logsOver = (_name: string, hours: number) => this.#asOf((hour - firstHour) / 3_600_000, hours)
     const log = { warn: (sentence: string) => void this.warnings.push(sentence) }
     const { items, memory, first } = await listCollector.listOf({
-      ...{ options, hour, finalHour, known, chain, logsOver, log },
+      ...{ options, hour, finalHour, memory: known, chain, logsOver, log },
     } as never)
     const block = this.#block((hour - firstHour) / 3_600_000)
     return { items, memory, first, pins: [{ chainId: 1, block }] }
