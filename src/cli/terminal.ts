@@ -63,14 +63,16 @@ export function cleaned(line: string): string {
 
 const safe = (text: string) => printable(redactor.redact(text))
 
+const safeJson = (json: string) => printable(redactor.redactJson(json))
+
 /** Prints JSON on stdout; its commands name the configuration. */
 export function printJson(value: unknown): void {
-  write(1, `${safe(withFile(JSON.stringify(value, null, 2), 'json'))}\n`)
+  write(1, `${safeJson(withFile(JSON.stringify(value, null, 2), 'json'))}\n`)
 }
 
 /** Prints on stdout what is stored, as text or as JSON: others' words stay as they are, since a person selects by them. */
 export function printStored(stored: unknown): void {
-  write(1, `${safe(typeof stored === 'string' ? stored : JSON.stringify(stored, null, 2))}\n`)
+  write(1, `${typeof stored === 'string' ? safe(stored) : safeJson(JSON.stringify(stored, null, 2))}\n`)
 }
 
 let lostResult: string | undefined

@@ -16,7 +16,7 @@ export type LogThreshold = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 export function createLog(level: LogThreshold, redactor: Redactor): Log {
   const shaped = process.stderr.isTTY ? (line: string) => terminalLine(line, isColoured()) : printableJson
   const folded = new FoldedLines(line => writeLine(shaped(line)))
-  const sink = { write: (line: string) => folded.take(redactor.redact(withFile(line, 'json'))) }
+  const sink = { write: (line: string) => folded.take(redactor.redactJson(withFile(line, 'json'))) }
   const formatters = { level: (label: string) => ({ level: label }), log: withoutHead }
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters }, sink)
 }

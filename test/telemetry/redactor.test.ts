@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { dice } from '../../src/devchain/dice.ts'
 import { describedAnswer } from '../../src/edge/described-answer.ts'
@@ -152,6 +153,70 @@ describe('the redactor', () => {
     for (const text of ['menu0041abc', 'pl%61in-key-77', 'pl\\u0061in-k\\\\u0065y-77', '%2570lain-key-77']) {
       expect(redactor.redact(`x ${text} y`)).toBe('x [redacted] y')
     }
+  })
+
+  it.each([300, 3_500, 20_000])('takes out one of %s characters in each form', chars => {
+    const { whole } = dice(chars)
+    const random = (count: number) => Buffer.from(Array.from({ length: count }, () => whole(0, 255)))
+    const lines =
+      random(chars)
+        .toString('base64')
+        .match(/.{1,64}/g) ?? []
+    const secrets = [
+      `eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9.${random(chars).toString('base64url')}`.slice(0, chars),
+      ['-----BEGIN PRIVATE KEY-----', ...lines, '-----END PRIVATE KEY-----'].join('\n'),
+      `${'a\\\\"/ é'.repeat(chars / 7)}z`,
+    ]
+    for (const secret of secrets) {
+      const redactor = new Redactor()
+      redactor.add([secret])
+      const once = JSON.stringify(secret)
+      for (const text of [secret, once, JSON.stringify(once), encodeURIComponent(secret), encodeURIComponent(once)])
+        expect(redactor.redact(`asks ${text} today`)).toMatch(/^asks [\\"%C2]*\[redacted\][\\"%C2]* today$/)
+      const encoded = Buffer.from(`me:${secret}`).toString('base64')
+      expect(redactor.redact(encoded).length).toBeLessThan(30)
+      expect(redactor.redact(`${secret.slice(0, -1)}… ${secret}`)).toBe('[redacted]… [redacted]')
+    }
+  })
+
+  it('changes nothing that another says, where it has an owner', () => {
+    const redactor = new Redactor()
+    redactor.add(['Supply', 'shared-key'], 'a')
+    redactor.add(['shared-key'], 'b')
+    redactor.add(['of-all-key'])
+    redactor.add(['of-all-key'], 'a')
+    const text = 'Supply, shared-key, of-all-key'
+    expect(redactor.redact(text, 'a')).toBe('[redacted], [redacted], [redacted]')
+    expect(redactor.redact(text, 'b')).toBe('Supply, [redacted], [redacted]')
+    expect(redactor.redact(text, 'c')).toBe('Supply, shared-key, [redacted]')
+    expect(redactor.redact(text)).toBe('[redacted], [redacted], [redacted]')
+    redactor.add(['Supply'])
+    expect(redactor.redact(text, 'c')).toBe('[redacted], shared-key, [redacted]')
+  })
+
+  it('leaves JSON as JSON, with its names, whatever a secret is', () => {
+    const line = JSON.stringify({
+      level: 'error',
+      collector: 'a',
+      msg: 'collected',
+      bytes: [...Buffer.from('level":')],
+    })
+    for (const secret of ['","msg":"', 'level":"', 'collector', 'collected', '{"level', ':[108,101', '"error"']) {
+      const redactor = new Redactor()
+      redactor.add([secret], 'another')
+      const parsed = JSON.parse(redactor.redactJson(line))
+      expect(Object.keys(parsed)).toEqual(['level', 'collector', 'msg', 'bytes'])
+      expect(JSON.stringify(parsed.msg)).not.toContain(secret)
+    }
+    const json = fc.jsonValue()
+    fc.assert(
+      fc.property(fc.string({ minLength: 6 }), json, json, (secret, before, after) => {
+        const redactor = new Redactor()
+        redactor.add([secret], 'another')
+        const clean = JSON.parse(redactor.redactJson(JSON.stringify({ before, secret: `x${secret}y`, after })))
+        expect(clean.secret).toBe('x[redacted]y')
+      }),
+    )
   })
 
   it('takes as long for a text that is made to be slow as for any other', () => {

@@ -49,6 +49,7 @@ import type { ReadInterceptor } from './read-interceptor.ts'
 import { NamedAnswers, QuestionBarrier } from './replies.ts'
 import {
   codeTexts,
+  foreignCode,
   groupOf,
   isHidden,
   isOfSystem,
@@ -181,15 +182,27 @@ export class ProcessRunner implements Runner {
     const secretValues = secrets.map(
       secret => [secretId(secret.ref), readSecret(secret, collector.placeOf(secret.path))] as const,
     )
-    this.#redactor.add(secretValues.flatMap(([, secret]) => [secret, ...secretPartsOf(secret)]))
+    this.#redactor.add(
+      secretValues.flatMap(([, secret]) => [secret, ...secretPartsOf(secret)]),
+      foreignCode(refOf(collector)) ?? collector.id,
+    )
     return Object.fromEntries(secretValues)
+  }
+
+  /**
+   * Takes out of a collector's words what is secret for it, or for code that it shares a process with. The secrets of others are
+   * no reason to change its words.
+   */
+  #redactorOf(code: string | undefined, collectorId: string): Redact {
+    return text => this.#redactor.redact(text, code ?? collectorId)
   }
 
   async #start(group: ProcessGroup, isPinged: boolean): Promise<CollectorChild> {
     const { chains, deadlineMs, time, log, interceptor, isGuarded } = this.#deps
     const write = (line: LogLine) => {
       const { collectorId, level } = line
-      log(collectorId, level, this.#redactor.redact(line.message), redacted(line.facts, this.#redactor))
+      const redact = this.#redactorOf(group.code, collectorId)
+      log(collectorId, level, redact(line.message), redacted(line.facts, redact))
     }
     const recentItems = async (name: string) => {
       const list = this.#deps.lists?.[name]
@@ -247,7 +260,7 @@ export class ProcessRunner implements Runner {
     if (first?.kind === 'lost') signal.throwIfAborted()
     if (first?.kind === 'lost' && first.starved !== undefined) throw endedFault(task.collector.use, first)
     const said = first === undefined || first.kind === 'lost' ? await this.#runAlone(task, group) : first
-    const end = redactedEnd(said, this.#redactor)
+    const end = redactedEnd(said, this.#redactorOf(group.code, task.collector.id))
     const { chains } = this.#deps
     if (end.kind === 'faulted') throw faultFromRecord(lateWords(end.fault, chains))
     if (end.kind !== 'collected') return end
@@ -465,37 +478,40 @@ function textsIn(value: unknown, path: OptionMistake['path']): WrittenText[] {
 
 /** Removes known secrets from texts. */
 interface Redacting {
-  /** Makes secrets known. */
-  add(secrets: readonly string[]): void
-  /** Replaces known secrets in a text. */
-  redact(text: string): string
+  /** Makes secrets of an owner known. */
+  add(secrets: readonly string[], owner: string): void
+  /** Replaces in a text those of an owner, and those that concern all. */
+  redact(text: string, owner: string): string
 }
+
+/** Replaces secrets in a text. */
+type Redact = (text: string) => string
 
 /** Default of a runner: no secret is known. */
 const knowsNone: Redacting = { add: () => {}, redact: text => text }
 
 /** The end of a run without secrets, which a collector may have put into any text of it. */
-function redactedEnd(end: TaskEnd, by: Redacting): TaskEnd {
+function redactedEnd(end: TaskEnd, redact: Redact): TaskEnd {
   switch (end.kind) {
     case 'schema':
     case 'listed':
       // Made without secrets, and addresses alone.
       return end
     case 'priced':
-      return { ...end, prices: redacted(end.prices, by) }
+      return { ...end, prices: redacted(end.prices, redact) }
     case 'faulted':
-      return { ...end, fault: redacted(end.fault, by) }
+      return { ...end, fault: redacted(end.fault, redact) }
     case 'collected': {
       const { pins, ...said } = end.outcome
-      return { ...end, outcome: { ...redacted(said, by), pins } }
+      return { ...end, outcome: { ...redacted(said, redact), pins } }
     }
     case 'described': {
       const { description } = end
       if (description.kind === 'mistaken') {
-        const mistakes = description.mistakes.map(one => ({ ...one, message: by.redact(one.message) }))
+        const mistakes = description.mistakes.map(one => ({ ...one, message: redact(one.message) }))
         return { ...end, description: { kind: 'mistaken', mistakes } }
       }
-      for (const [label, spec] of Object.entries(description.metrics)) refuseSecret(label, spec, by)
+      for (const [label, spec] of Object.entries(description.metrics)) refuseSecret(label, spec, redact)
       return end
     }
   }
@@ -505,18 +521,18 @@ function redactedEnd(end: TaskEnd, by: Redacting): TaskEnd {
 const knownCodes: ReadonlySet<string> = new Set(faultCodes)
 
 /** A plain value without secrets in its texts and names: an undeclared label may be any text. */
-function redacted<T>(value: T, by: Redacting): T
-function redacted(value: unknown, by: Redacting): unknown {
-  if (typeof value === 'string') return knownCodes.has(value) ? value : peerText(by.redact(value))
-  if (Array.isArray(value)) return value.map(part => redacted(part, by))
+function redacted<T>(value: T, redact: Redact): T
+function redacted(value: unknown, redact: Redact): unknown {
+  if (typeof value === 'string') return knownCodes.has(value) ? value : peerText(redact(value))
+  if (Array.isArray(value)) return value.map(part => redacted(part, redact))
   if (!isRecord(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [by.redact(name), redacted(part, by)]))
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [redact(name), redacted(part, redact)]))
 }
 
 /** Refuses a declaration that contains a secret: it would be sent to the service unchanged. */
-function refuseSecret(label: string, { unit = '', module = '' }: MetricSpec, by: Redacting): void {
-  if ([label, unit, module].every(text => by.redact(text) === text)) return
-  throw new Fault('collector-unusable', `a secret is part of the declaration of its metric ${by.redact(label)}`, {
+function refuseSecret(label: string, { unit = '', module = '' }: MetricSpec, redact: Redact): void {
+  if ([label, unit, module].every(text => redact(text) === text)) return
+  throw new Fault('collector-unusable', `a secret is part of the declaration of its metric ${redact(label)}`, {
     fix: 'build labels, units and modules without secrets',
   })
 }

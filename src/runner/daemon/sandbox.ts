@@ -23,6 +23,14 @@ import { originOf } from '../origin.ts'
 export interface ProcessGroup extends Omit<Readable, 'hidden' | 'configFolders'> {
   /** Equal for equal groups. */
   readonly key: string
+  /** See `foreignCode`. */
+  readonly code: string | undefined
+}
+
+/** Equal for collectors of foreign code that a process may run together; `undefined` for shipped ones, which keep nothing of each other. */
+export function foreignCode(ref: Pick<CollectorRef, 'use' | 'configFile'>): string | undefined {
+  const origin = originOf(ref)
+  return origin.kind === 'shipped' ? undefined : JSON.stringify([origin, ref.configFile])
 }
 
 /** The group of a collector whose options declare these paths. */
@@ -35,9 +43,10 @@ export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, paths: re
   // Permissions are set at the start: another file behind the link, or another import, needs another process.
   const imported = file === undefined ? [] : importedFiles(file)
   // A shipped collector reads nothing next to the file that uses it: those of all files share a process.
-  const key = JSON.stringify([origin, isShipped ? '' : configFile, [...paths].sort(), imported])
+  const code = foreignCode(ref)
+  const key = JSON.stringify([code, [...paths].sort(), imported])
   const packageName = origin.kind === 'package' ? origin.name : undefined
-  return { key, file, namedFile, packageName, configFile, declared: paths, isShipped }
+  return { key, code, file, namedFile, packageName, configFile, declared: paths, isShipped }
 }
 
 /**

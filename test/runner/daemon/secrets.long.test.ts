@@ -130,6 +130,34 @@ describe('a secret of a collector', () => {
     expect((await faultOf(later.described())).message).toBe('a secret is part of the declaration of its metric Chars')
   })
 
+  it('takes nothing out of what another collector says, and out of all that its own code may know', async () => {
+    const { collector, collect, file, loaded, runner } = trial(
+      `{ apiKey: { file: ./key } }
+      - { use: ./good.ts, id: good }
+      - { use: ./keyed.ts, id: again, options: { apiKey: { file: ./again } } }`,
+      keyed.replace(
+        'log.info(',
+        'globalThis.key ??= options.apiKey; if (options.file === "y") throw new Error(globalThis.key); log.info(',
+      ),
+    )
+    writeFileSync(
+      file('good.ts'),
+      keyed
+        .replaceAll('Chars', 'Supply')
+        .replace('options.apiKey.length', '7')
+        .replace(/log.info.*|if .*|apiKey: secret, /g, ''),
+    )
+    writeFileSync(file('key'), 'Supply')
+    writeFileSync(file('again'), 'another-key')
+    const [, good, again] = loaded.protocols.flatMap(protocol => protocol.collectors)
+    if (!good || !again) throw new Error('no collectors')
+    expect((await collect()).readings).toEqual({ Chars: 6 })
+    expect((await runner.collect(good, hour)).readings).toEqual({ Supply: 7 })
+    const options = { ...(again.options as object), file: 'y' }
+    expect((await faultOf(runner.collect({ ...again, options }, hour))).message).toBe('[redacted]')
+    expect(collector.id).toBe('a/keyed')
+  })
+
   it('is not given to code that asks for what is not written', async () => {
     process.env[variable] = 'sk-live-12345678'
     const greedy = keyed.replace('apiKey: secret', `apiKey: secret.prefault({ env: '${variable}' })`)
