@@ -44,7 +44,7 @@ import type { MakeDelivery } from './delivering.ts'
 import { FleetIdentity } from './fleet-identity.ts'
 import { fleetReporting, reportsRole } from './fleet-reporting.ts'
 import { endpointStates } from './open-chains.ts'
-import { logUpkeep, rolesOf } from './open-outbox.ts'
+import { daemonNameOf, logUpkeep, rolesOf } from './open-outbox.ts'
 
 /** Interval at which the database is asked for its clock. */
 const askClockMs = 60_000
@@ -124,7 +124,7 @@ class FleetParts {
     this.#shared = sharedOutbox
     this.#sharedTime = sharedTime
     this.#parts = parts
-    this.#name = config.fleet.name ?? hostname()
+    this.#name = daemonNameOf(config)
     this.#collectors = protocolCollectors(config)
     this.#trouble = troubleLog(context, outbox)
     const { reportFailure } = this.#trouble

@@ -22,12 +22,12 @@ export async function startNotifier(
     async look() {
       const observation = now()
       const latenessQuery = latenessWanted(observation)
-      const [lateness, unresolved, fleet] = await Promise.all([
+      const [lateness, unresolvedCounts, fleet] = await Promise.all([
         outbox.status.lateness(latenessQuery),
         outbox.status.unresolved(),
         readFleet(observation),
       ])
-      return troublesOf({ ...observation, hour: latenessQuery.hour, lateness, unresolved, fleet })
+      return troublesOf({ ...observation, hour: latenessQuery.hour, lateness, unresolved: unresolvedCounts, fleet })
     },
     time,
     log,

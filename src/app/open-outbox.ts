@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { type Config, protocolCollectors } from '../config/config.ts'
 import { resolveDatabase } from '../config/secret.ts'
 import { Fault, faultLine } from '../model/fault.ts'
@@ -110,6 +111,11 @@ export function placeOf({ data }: Pick<Config, 'data'>): OutboxPlace {
  */
 export async function rolesOf(config: Pick<Config, 'data' | 'file'>): Promise<Roles> {
   return rolesAt(placeOf(config), config.file)
+}
+
+/** The name of the daemon of a configuration in its fleet. */
+export function daemonNameOf({ fleet }: Pick<Config, 'fleet'>): string {
+  return fleet.name ?? hostname()
 }
 
 /** Whether two configurations keep their outbox in one place. */

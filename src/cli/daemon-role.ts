@@ -1,5 +1,5 @@
 import type { AppContext } from '../app/context.ts'
-import { rolesOf } from '../app/open-outbox.ts'
+import { daemonNameOf, rolesOf } from '../app/open-outbox.ts'
 
 /** Who pushes what is due, or how to have it pushed. */
 export async function delivererSentence(context: AppContext): Promise<string> {
@@ -8,9 +8,22 @@ export async function delivererSentence(context: AppContext): Promise<string> {
   return `the running daemon (${holder}) pushes`
 }
 
-/** `pid 7, since 2026-11-20T13:00:04Z`, in a fleet with its name before; `undefined` when no daemon runs on this outbox. */
-export async function daemonSentence({ config }: AppContext): Promise<string | undefined> {
-  const holder = await (await rolesOf(config)).daemon()
+/** A daemon in words; `undefined` when none runs on this outbox. */
+export async function daemonSentence(context: AppContext): Promise<string | undefined> {
+  return (await daemonAtWork(context))?.sentence
+}
+
+/**
+ * The daemon of a configuration; of a fleet where that is not at work, another one; `undefined` when no daemon is.
+ *
+ * @returns `sentence` as `pid 7, since 2026-11-20T13:00:04Z`, in a fleet with its name before; `missing`: the name of its own
+ * daemon, where this is another
+ */
+export async function daemonAtWork({
+  config,
+}: AppContext): Promise<{ readonly sentence: string; readonly missing?: string } | undefined> {
+  const ownName = daemonNameOf(config)
+  const holder = await (await rolesOf(config)).daemon(ownName)
   if (!holder) return undefined
   const { name, pid = 'unknown', since, config: file, host } = holder
   const parts = [
@@ -19,5 +32,8 @@ export async function daemonSentence({ config }: AppContext): Promise<string | u
     ...(host === undefined ? [] : [`on ${host}`]),
     ...(since === undefined ? [] : [`since ${since.replace(/\.\d+Z$/, 'Z')}`]),
   ]
-  return [...parts, ...(file === undefined || file === config.file ? [] : [`configuration ${file}`])].join(', ')
+  const sentence = [...parts, ...(file === undefined || file === config.file ? [] : [`configuration ${file}`])].join(
+    ', ',
+  )
+  return { sentence, ...(name !== undefined && name !== ownName && { missing: ownName }) }
 }

@@ -1,8 +1,7 @@
-import { hostname } from 'node:os'
 import { type Connection, connect } from '../app/connection.ts'
 import type { AppContext } from '../app/context.ts'
 import { deliveriesTo } from '../app/delivering.ts'
-import { rolesOf } from '../app/open-outbox.ts'
+import { daemonNameOf, rolesOf } from '../app/open-outbox.ts'
 import { serviceAddress } from '../config/config.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { Time } from '../edge/time.ts'
@@ -111,7 +110,7 @@ export async function requireService(
   const { store } = sharedOutbox
   const service = serviceAt(serviceAddress(config))
   const [counting] = await (purpose === 'deliver'
-    ? store.agree([service], config.fleet.name ?? hostname())
+    ? store.agree([service], daemonNameOf(config))
     : store.identities([service.name]))
   const sentence = otherServiceSentence(service, counting)
   if (sentence !== undefined) throw new Fault('config', sentence, { fix: 'tidegauge fleet ls shows what counts' })

@@ -41,14 +41,14 @@ export function readDocument<S extends z.ZodType>(
     return { file, yamlMistakes: [...yamlMistakes, empty], found: [], placeOf }
   }
   const { found, parsed } = examine(tree, form)
-  const own = {
+  const document = {
     file,
     yamlMistakes,
     found: found.map(mistake => inFile(file, mistake)),
     rawValue: tree.value(),
     placeOf,
   }
-  return parsed.success && found.length === 0 ? { ...own, parsed: parsed.data } : own
+  return parsed.success && found.length === 0 ? { ...document, parsed: parsed.data } : document
 }
 
 interface Examined<S extends z.ZodType> {

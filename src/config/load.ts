@@ -68,7 +68,7 @@ export function loadChains(file: string): Config {
   const parsed = { ...others, ...main.parsed }
   return buildConfig(
     { ...main, parsed },
-    { included: [], includes: [], digest: filesDigest([{ file: absolute, read: fileText }]) },
+    { includedFiles: [], includes: [], digest: filesDigest([{ file: absolute, read: fileText }]) },
   )
 }
 
@@ -99,7 +99,7 @@ export function parseFiles(file: string, textOf: (file: string) => FileText = re
   const isFine = allMistakes.length === 0 && isParsed(main) && includedDocuments.every(isParsed)
   const config = isFine
     ? buildConfig(main, {
-        included: includedDocuments,
+        includedFiles: includedDocuments,
         includes,
         digest: filesDigest([{ file, read: fileText }, ...includedFiles]),
       })
@@ -124,13 +124,13 @@ type ParsedCollector = ParsedProtocol['collectors'][number]
 function buildConfig(
   main: ParsedDocument<ParsedFile>,
   {
-    included,
+    includedFiles,
     ...read
-  }: Pick<Config, 'includes' | 'digest'> & { readonly included: readonly ParsedDocument<ParsedIncludedFile>[] },
+  }: Pick<Config, 'includes' | 'digest'> & { readonly includedFiles: readonly ParsedDocument<ParsedIncludedFile>[] },
 ): Config {
   const { file, parsed, placeOf } = main
   const service = serviceOf(parsed.service, file, placeOf)
-  const tokens = new Map([main, ...included].flatMap(document => [...tokensOfPrices(document.parsed.prices)]))
+  const tokens = new Map([main, ...includedFiles].flatMap(document => [...tokensOfPrices(document.parsed.prices)]))
   return deepFreeze({
     file,
     ...read,
@@ -159,14 +159,14 @@ function buildConfig(
       const optional = { ...(agree !== undefined && { agree }), ...(multicall !== undefined && { multicall }) }
       return { name, id, rpc: endpoints, settleMs, ...optional }
     }),
-    prices: [main, ...included].flatMap(({ parsed, placeOf }) => [
+    prices: [main, ...includedFiles].flatMap(({ parsed, placeOf }) => [
       ...Object.entries(parsed.prices ?? {}).map(([name, sources]) => priceConfig(name, sources, placeOf)),
       ...Object.entries(parsed.tokenPrices ?? {}).map(([chain, sources]) => tokenPriceConfig(chain, sources, placeOf)),
     ]),
-    lists: [main, ...included].flatMap(({ parsed, placeOf }) =>
+    lists: [main, ...includedFiles].flatMap(({ parsed, placeOf }) =>
       Object.entries(parsed.lists ?? {}).map(([name, list]) => listConfig(name, list, placeOf)),
     ),
-    protocols: [main, ...included].flatMap(document =>
+    protocols: [main, ...includedFiles].flatMap(document =>
       (document.parsed.protocols ?? []).map((protocol, index) =>
         protocolOf(protocol, index, { service, tokens }, document),
       ),

@@ -8,3 +8,12 @@ export function fileStats(path: string): Stats | undefined {
     return undefined
   }
 }
+
+/** Whether something is at a path; true where this user may not look: only opening it says why. */
+export function mayBeThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return true
+  }
+}

@@ -1,5 +1,6 @@
 import { closeSync, existsSync, linkSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { mayBeThere } from '../edge/file-stats.ts'
 import { Fault } from '../model/fault.ts'
 import { isDamage } from '../sqlite/damage.ts'
 import { openReadOnly } from '../sqlite/database.ts'
@@ -23,7 +24,7 @@ interface OutboxBackup {
  */
 export function backUpOutbox(folder: string, target: string): OutboxBackup {
   const [source, file] = [outboxFile(folder), resolve(target)]
-  if (!existsSync(source)) throw new Fault('usage', `there is no outbox in ${folder} yet`, { fix: 'collect first' })
+  if (!mayBeThere(source)) throw new Fault('usage', `there is no outbox in ${folder} yet`, { fix: 'collect first' })
   if (existsSync(file)) throw taken(file)
   const fresh = `${file}.${process.pid}`
   try {

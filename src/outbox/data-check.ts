@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileStats } from '../edge/file-stats.ts'
+import { fileStats, mayBeThere } from '../edge/file-stats.ts'
 import type { Fault } from '../model/fault.ts'
 import { accessTrouble, troubleFault, writingTrouble } from '../sqlite/trouble.ts'
 import { outboxFile } from './data-folders.ts'
@@ -67,7 +67,7 @@ export async function checkOutboxFile(folder: string): Promise<OutboxFileCheck |
   const file = outboxFile(folder)
   const bytes = fileStats(file)?.size
   if (bytes === undefined) {
-    const trouble = fileStats(folder) && accessTrouble(folder)
+    const trouble = mayBeThere(file) ? accessTrouble(folder) : undefined
     return trouble && { bytes: 0, hidden: troubleFault('the data folder', folder, trouble).message }
   }
   const { damage, failure } = await pagesOf(file)

@@ -1,4 +1,5 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
+import { mayBeThere } from '../edge/file-stats.ts'
 import { Fault } from '../model/fault.ts'
 import type { PostgresAddress } from '../model/postgres-address.ts'
 import { openDatabase, openReadOnly, type Sqlite } from '../sqlite/database.ts'
@@ -56,7 +57,7 @@ export async function moveOutbox({
   nowMs,
 }: OutboxMove): Promise<readonly CopiedTable[]> {
   const file = outboxFile(folder)
-  if (!existsSync(file)) throw new Fault('usage', `there is no outbox in ${folder} yet`, { fix: 'collect first' })
+  if (!mayBeThere(file)) throw new Fault('usage', `there is no outbox in ${folder} yet`, { fix: 'collect first' })
   const roles = new FolderRoles(folder, config)
   const [delivery, daemon] = [await roles.takeDelivery(nowMs), await roles.takeDaemon(nowMs)]
   try {

@@ -1,7 +1,7 @@
 import { constants, copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileStats } from '../edge/file-stats.ts'
+import { fileStats, mayBeThere } from '../edge/file-stats.ts'
 import { systemTime } from '../edge/time.ts'
 import { type PostgresAddress, postgresPlaceOf } from '../model/postgres-address.ts'
 import type { SalvageContext, Salvaged } from '../salvage/salvage.ts'
@@ -81,17 +81,8 @@ export async function openForCommand(deps: OpenDeps): Promise<Opened> {
 export async function openForReading(deps: OpenDeps): Promise<Opened> {
   const { place } = deps
   if (place.kind === 'postgres') return openDatabase(place.address)
-  if (!isFolderThere(place.folder)) return openEmpty()
+  if (!mayBeThere(place.folder)) return openEmpty()
   return orCopy(place.folder, () => withFaults(place.folder, file => openShared(file, place.folder, deps, 'quick')))
-}
-
-/** Whether there is a folder, or something that only opening it can judge. */
-function isFolderThere(folder: string): boolean {
-  try {
-    return statSync(folder, { throwIfNoEntry: false }) !== undefined
-  } catch {
-    return true
-  }
 }
 
 /** An outbox elsewhere, so that reading makes no folder where a volume may be mounted again. */
@@ -147,7 +138,7 @@ export async function openForListing(deps: OpenDeps): Promise<Opened> {
 
 /** Whether there is an outbox to look into. In a database there is one as soon as it is opened. */
 export function hasOutbox(place: OutboxPlace): boolean {
-  return place.kind === 'postgres' || existsSync(outboxFile(place.folder))
+  return place.kind === 'postgres' || mayBeThere(outboxFile(place.folder))
 }
 
 /** When the parts of an outbox were last written, in milliseconds since 1970; none when there is no outbox. */

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { makeFolders } from '../edge/make-folders.ts'
@@ -105,7 +105,12 @@ export function useWal(database: Sqlite, file: string): void {
  * @throws SqliteError
  */
 export function connectTo(file: string, options: Database.Options): Sqlite {
-  if (file !== ':memory:') process.env['SQLITE_TMPDIR'] ??= dirname(resolve(file))
+  if (file !== ':memory:') {
+    const folder = dirname(resolve(file))
+    // Of a folder that this user may not enter, the library says that it does not exist; the file system says why.
+    statSync(folder)
+    process.env['SQLITE_TMPDIR'] ??= folder
+  }
   return new Database(file, options)
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { accessSync, closeSync, constants, existsSync, openSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { mayBeThere } from '../edge/file-stats.ts'
 import { isDamage } from './damage.ts'
 import { connectTo, type Sqlite } from './database.ts'
 
@@ -94,7 +95,7 @@ function requireLocks(file: string): void {
 
 /** Whether a process has the lock. @throws `ENOLCK` where files cannot be locked */
 export function isLocked(file: string): boolean {
-  if (!existsSync(file)) return false
+  if (!mayBeThere(file)) return false
   const database = connectTo(file, { readonly: true, timeout: 0 })
   try {
     database.prepare('SELECT count(*) FROM sqlite_schema').get()

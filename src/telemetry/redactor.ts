@@ -1,4 +1,5 @@
 import { isWord, secretCharsMin } from '../model/host.ts'
+import { parsedJson } from '../model/json.ts'
 
 /** Where a text was cut: by a collector's process, or by Node in a long value. */
 const cutOff = /…|'?\.\.\. \d+ more /g
@@ -42,7 +43,9 @@ export class Redactor {
   redactJson(json: string): string {
     return json.replace(jsonParts, (part, colon?: string) => {
       const isOne = (secret: string) => colon === undefined || this.#concerns(secret)
-      const text = part.startsWith('"') ? textOfJson(colon === undefined ? part : part.slice(0, -colon.length)) : part
+      const text = part.startsWith('"')
+        ? String(parsedJson(colon === undefined ? part : part.slice(0, -colon.length)))
+        : part
       const clean = this.#redacted(text, isOne, cutOff)
       return clean === text ? part : `${JSON.stringify(clean)}${colon ?? ''}`
     })
@@ -80,15 +83,6 @@ export class Redactor {
       from = index
     }
     return clean + text.slice(from)
-  }
-}
-
-/** The text of a JSON string; of one that is none, as it stands. */
-function textOfJson(literal: string): string {
-  try {
-    return String(JSON.parse(literal))
-  } catch {
-    return literal
   }
 }
 
@@ -131,7 +125,7 @@ function spellingsOf(secret: string): Spelling[] {
  * all of a long secret would overflow the stack. No piece begins within backslashes, of which a pattern takes any number.
  */
 function patternsOf(spelling: string): readonly RegExp[] {
-  const [first = '', ...others] = spelling.match(/[^]{1,250}\\*/gu) ?? []
+  const [first = '', ...others] = spelling.match(/.{1,250}\\*/gsu) ?? []
   return [new RegExp(`(?<!\\\\)${spelled(first)}`, 'g'), ...others.map(piece => new RegExp(spelled(piece), 'y'))]
 }
 
@@ -222,9 +216,9 @@ function spelled(text: string): string {
       const bytes = [...Buffer.from(part)].map(byte => `%(?:25)*${inAnyCase(byte.toString(16).padStart(2, '0'))}`)
       // A form writes a space as "+".
       const space = part === ' ' ? '|\\+' : ''
-      const escape = jsonEscapes[part] === undefined ? '' : `|${backslash}${jsonEscapes[part]}`
+      const shortEscape = jsonEscapes[part] === undefined ? '' : `|${backslash}${jsonEscapes[part]}`
       const before = parts[place - 1]?.startsWith('\\') ? '' : `${backslash}*`
-      return `${before}(?:${literally(part)}|u${inAnyCase(code)}|${bytes.join('')}${space}|${entity(part)}${escape})`
+      return `${before}(?:${literally(part)}|u${inAnyCase(code)}|${bytes.join('')}${space}|${entity(part)}${shortEscape})`
     })
     .join('')
 }

@@ -1,4 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -173,6 +174,57 @@ describe.skipIf(!mayBeUnprivileged())('a user without rights (needs root, and so
     expect(stderr).not.toMatch(/ at |SQLITE/)
   })
 })
+
+it.runIf(mayBeUnprivileged())(
+  'a user who may not look into the data folder gets no answer that says that nothing is there',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tidegauge-rights-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    chmodSync(folder, 0o755)
+    const config = join(folder, 'tidegauge.yaml')
+    const collectors = '[{ use: host, options: { disk: / } }]'
+    writeFileSync(
+      config,
+      `service: embedded\ndata: ./data\nprotocols: [{ id: a, name: A, collectors: ${collectors} }]\n`,
+    )
+    const [from, id] = ['2026-01-01T00:00:00Z', 'a___DiskFree']
+    const commands = [
+      ...[
+        'status',
+        'gaps',
+        'held',
+        'dead',
+        'due',
+        'warnings',
+        'lists',
+        `history ${id}`,
+        `explain ${id}`,
+        'verify',
+        'collect',
+      ],
+      ...[
+        `export --from ${from} --to ${from}`,
+        `backfill --plan --from ${from}`,
+        `backup ${join(tmpdir(), randomUUID())}`,
+        'diff',
+      ],
+    ]
+    const asOther = (line: string) =>
+      spawnSync(process.execPath, [main, ...line.split(' '), '--config', config], { ...unprivileged, encoding: 'utf8' })
+    spawnSync(process.execPath, [main, 'collect', '--config', config])
+    for (const mode of [0o700, 0o600, 0o500]) {
+      chmodSync(join(folder, 'data'), mode)
+      for (const line of commands) {
+        const { status, stdout, stderr } = asOther(line)
+        expect([line, /\d|no |nothing/.test(stdout), status === 0], stderr).toEqual([line, false, false])
+        expect(stderr, line).toContain('this user may not read and write it')
+      }
+      const doctor = asOther('doctor').stdout
+      expect(doctor).toMatch(/✖ disk: .*\n! outbox: cannot be looked at: .*\n✖ daemon: cannot be looked for: /)
+      expect(doctor).not.toContain('is not there yet')
+    }
+  },
+)
 
 it('a folder that is away while the configuration is mended leaves no refusal behind', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tidegauge-'))

@@ -1,6 +1,5 @@
-import { hostname } from 'node:os'
 import { Command } from 'commander'
-import { openExistingForListing } from '../../app/open-outbox.ts'
+import { daemonNameOf, openExistingForListing } from '../../app/open-outbox.ts'
 import { protocolCollectors, serviceAddress } from '../../config/config.ts'
 import { definitionIdentities } from '../../fleet/agreement.ts'
 import { Fault } from '../../model/fault.ts'
@@ -102,9 +101,8 @@ function takingCommand(name: string, description: string): Command {
 }
 
 async function taken(call: OutboxCall<TakeOptions>, identities: readonly Identity[]) {
-  const { fleet } = call.context.config
   // The daemon with this configuration may change it later, as what it wrote itself.
-  await storeOf(call).take(identities, fleet.name ?? hostname())
+  await storeOf(call).take(identities, daemonNameOf(call.context.config))
   const names = identities.map(({ name }) => name)
   return {
     json: () => ({ taken: names }),

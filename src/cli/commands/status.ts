@@ -17,7 +17,7 @@ import type { CellState } from '../../status/snapshot.ts'
 import { Reloads } from '../../status/sources.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { type DaemonSeen, seenDaemon, silentWords, startingSentence, untakenSentence } from '../daemon-answer.ts'
-import { daemonSentence } from '../daemon-role.ts'
+import { daemonAtWork } from '../daemon-role.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { printTable } from '../table.ts'
@@ -44,7 +44,7 @@ export function statusCommand(): Command {
         return
       }
       // This command does not catch up: a late hour is late.
-      const holder = await daemonSentence(context)
+      const { sentence: holder, missing } = (await daemonAtWork(context)) ?? {}
       const { daemon, trouble } = daemonState(daemonSeen, holder, context.config.status)
       const reloads = holder !== undefined && running ? reloadsOf(running) : undefined
       const present = await readOutbox(context, async outbox => {
@@ -60,7 +60,12 @@ export function statusCommand(): Command {
       const status =
         trouble === undefined ? present : { ...present, ready: { ok: false, reasons: [trouble, ...reasons] } }
       if (json) printJson(status)
-      else printStatus(status, daemon, isJudged)
+      else
+        printStatus(
+          status,
+          missing === undefined ? daemon : `${missing} does not run; of its fleet, ${holder}`,
+          isJudged,
+        )
       if (!status.ready.ok) endIncomplete()
     })
 }

@@ -12,7 +12,7 @@ import type { StatusJson } from '../../status/json.ts'
 import type { ReadinessCause } from '../../status/snapshot.ts'
 import { checkCollectors, mistakesOf } from '../check-collectors.ts'
 import { hasTaken, seenDaemon, silentWords } from '../daemon-answer.ts'
-import { daemonSentence } from '../daemon-role.ts'
+import { daemonAtWork } from '../daemon-role.ts'
 import { bytesText, counted } from '../terminal.ts'
 
 /** `failed`: it stops delivery or the next hour. `warning`: it will cost something later, or hides something. */
@@ -105,7 +105,13 @@ export async function daemonFindings(
   context: AppContext,
   writeFindings: Promise<readonly Finding[]>,
 ): Promise<readonly Finding[]> {
-  const holder = await daemonSentence(context)
+  const daemon = await daemonOrFault(context)
+  if (daemon instanceof Fault) return [failed('daemon', `cannot be looked for: ${daemon.message}`, daemon.fix)]
+  if (daemon?.missing !== undefined) {
+    const others = `${daemon.missing} does not run; of its fleet, ${daemon.sentence} is at work`
+    return [failed('daemon', others, 'tidegauge run')]
+  }
+  const holder = daemon?.sentence
   const { config, time } = context
   const daemonSeen = await seenDaemon(config.status)
   const at = `${config.status.host}:${config.status.port}`
@@ -126,6 +132,15 @@ export async function daemonFindings(
     ...readinessFindings(holder, ready),
     ...reportFindings(reports),
   ]
+}
+
+async function daemonOrFault(context: AppContext): Promise<Awaited<ReturnType<typeof daemonAtWork>> | Fault> {
+  try {
+    return await daemonAtWork(context)
+  } catch (error) {
+    if (error instanceof Fault) return error
+    throw error
+  }
 }
 
 /** Time from which a start is a trouble, in milliseconds. */
@@ -194,7 +209,7 @@ export async function dataFindings(
   const { folder } = data
   const fault = writingFault(folder)
   const writing = fault ? failed('disk', fault.message, fault.fix) : roomFinding(folder)
-  return [writing, modeFinding(folder), outboxFinding(await outbox, writing)]
+  return [writing, ...(fault ? [] : [modeFinding(folder)]), outboxFinding(await outbox, writing)]
 }
 
 async function databaseFindings(context: AppContext): Promise<readonly Finding[]> {

@@ -39,8 +39,12 @@ export interface Roles {
    * nothing.
    */
   deliverer(): Promise<Partial<RoleHolder> | undefined>
-  /** A daemon, as `deliverer`. It may still wait for the delivery role or its outbox. */
-  daemon(): Promise<Partial<RoleHolder> | undefined>
+  /**
+   * A daemon, as `deliverer`. It may still wait for the delivery role or its outbox.
+   *
+   * @param name of several, the one that is preferred
+   */
+  daemon(name?: string): Promise<Partial<RoleHolder> | undefined>
 }
 
 /**

@@ -63,8 +63,9 @@ export class PostgresRoles implements Roles {
     return (await withPostgresDatabase(this.#address, deliveryHolder, this.#time))?.holder
   }
 
-  async daemon(): Promise<RoleHolder | undefined> {
-    return (await withPostgresDatabase(this.#address, daemonHolder, this.#time))?.holder
+  async daemon(name?: string): Promise<RoleHolder | undefined> {
+    const read = (database: PostgresDatabase) => daemonHolder(database, name)
+    return (await withPostgresDatabase(this.#address, read, this.#time))?.holder
   }
 }
 
@@ -186,14 +187,15 @@ export async function deliveryHolder(database: PostgresDatabase): Promise<SignOf
 }
 
 /** A daemon of those that show that they are there, the one with the latest sign first; `undefined` when there is none. */
-export async function daemonHolder(database: PostgresDatabase): Promise<SignOfLife | undefined> {
+export async function daemonHolder(database: PostgresDatabase, name = ''): Promise<SignOfLife | undefined> {
   const [row] = await database.rows<
     Omit<RoleHolder, 'since'> & { started_ms: number; seen_ms: number; age_ms: number }
   >(
     `SELECT daemon.name AS name, pid, host, config_file AS config, ${millisecondsOf('started')} AS started_ms,
        ${renewedMsOf('lease')} AS seen_ms, ${millisecondsOf('now()')} - ${renewedMsOf('lease')} AS age_ms
      FROM tidegauge.daemon JOIN tidegauge.lease ON lease.name = 'daemon/' || daemon.name AND holder = instance::text
-     WHERE until >= now() ORDER BY until DESC, daemon.name LIMIT 1`,
+     WHERE until >= now() ORDER BY daemon.name = $1 DESC, until DESC, daemon.name LIMIT 1`,
+    [name],
   )
   if (!row) return undefined
   const { started_ms: startedMs, seen_ms: seenMs, age_ms: ageMs, ...holder } = row

@@ -313,8 +313,8 @@ export class Lists {
   }
 
   /** Remembers items, and keeps them for the next start where that saves much. Never rejects. */
-  async #keep(list: ListSource, state: KnownList, remembered: RememberedList): Promise<void> {
-    const memory = { ...remembered, digest: this.#digestOf(list, remembered) }
+  async #keep(list: ListSource, state: KnownList, listRead: RememberedList): Promise<void> {
+    const memory = { ...listRead, digest: this.#digestOf(list, listRead) }
     const { saved } = state
     state.memory = memory
     const isNews =
