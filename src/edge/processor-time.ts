@@ -4,15 +4,27 @@ import type { Time } from './time.ts'
 /** Processor time of the main thread of a process since its start, in milliseconds. */
 export interface ProcessorTime {
   readonly ranMs: number
-  /** Time for which it could have run and had no processor, be it for other work or for a bound of its container. */
+  /**
+   * Time for which it could have run and had no processor, be it for other work or for a bound of its container, but not for
+   * other threads of its own.
+   */
   readonly waitedMs: number
 }
+
+/** Duration of a tick, in which Linux counts the time of a process. */
+const tickMs = 10
 
 /** As Linux counts it; `undefined` on other systems, and for a process that has ended. */
 export function processorTime(pid: number | undefined): ProcessorTime | undefined {
   try {
     const [ranNs, waitedNs] = readFileSync(`/proc/${pid}/schedstat`, 'latin1').split(' ').map(Number)
-    return ranNs === undefined || waitedNs === undefined ? undefined : { ranMs: ranNs / 1e6, waitedMs: waitedNs / 1e6 }
+    if (ranNs === undefined || waitedNs === undefined) return undefined
+    const ranMs = ranNs / 1e6
+    // The name of the program, in brackets, may have blanks.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ') ?? []
+    const [userTicks, systemTicks] = fields.slice(11, 13).map(Number)
+    const otherThreadsMs = Math.max(0, tickMs * ((userTicks ?? 0) + (systemTicks ?? 0)) - ranMs)
+    return { ranMs, waitedMs: Math.max(0, waitedNs / 1e6 - otherThreadsMs) }
   } catch {
     return undefined
   }

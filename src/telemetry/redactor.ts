@@ -29,9 +29,7 @@ export class Redactor {
       if (owner === undefined) this.#owners.set(secret, undefined)
       else if (owners || newSecrets.includes(secret)) this.#owners.set(secret, new Set([...(owners ?? []), owner]))
     }
-    if (newSecrets.length === 0) return
-    // Longest first, so that a secret which begins like another leaves no rest.
-    this.#spellings = [...this.#spellings, ...newSecrets.flatMap(spellingsOf)].sort((a, b) => b.chars - a.chars)
+    this.#spellings = [...this.#spellings, ...newSecrets.flatMap(spellingsOf)]
   }
 
   /** A text without secrets. @param by those of everyone and of this owner; default: all */
@@ -61,12 +59,10 @@ export class Redactor {
   }
 
   #redacted(text: string, isOne: (secret: string) => boolean, cuts: RegExp): string {
-    const plain = decoded(text)
-    let clean = text
-    for (const { secret, probe, replace } of this.#spellings) {
-      // Few texts contain any: this check is much faster than the patterns.
-      if ((text.includes(probe) || plain.includes(probe)) && isOne(secret)) clean = replace(clean)
-    }
+    const plain = new PlainText(text)
+    const spans = this.#spellings.flatMap(({ secret, spelling }) => (isOne(secret) ? plain.spansOf(spelling) : []))
+    const exactSpans = [...this.#owners.keys()].flatMap(secret => (isOne(secret) ? spansIn(text, secret) : []))
+    const clean = withoutSpans(text, [...spans, ...exactSpans])
     return this.#withoutBeginnings(withoutBytesOf(this.#starts(isOne), clean), isOne, cuts)
   }
 
@@ -96,69 +92,96 @@ function beginningAtEnd(text: string, secret: string): number {
   return 0
 }
 
-/** Finds a secret, or its base64 form, in a text. */
+/** A form of a secret that is looked for. */
 interface Spelling {
   readonly secret: string
-  /** Length of the spelling, in characters. */
-  readonly chars: number
-  /** A part of every text that contains it, or of `decoded` of that text. */
-  readonly probe: string
-  /** The original text without it. */
-  replace(text: string): string
+  /** As `PlainText` has it. */
+  readonly spelling: string
 }
 
 /** Every spelling of a secret: as text, and in base64 at any offset of the encoded bytes. */
 function spellingsOf(secret: string): Spelling[] {
-  return [secret, ...base64Of(secret)].map(spelling => {
-    const [probe = ''] = (spelling.match(/[A-Za-z0-9]+/g) ?? []).sort((a, b) => b.length - a.length)
-    let patterns: readonly RegExp[] | undefined
-    const replace = (text: string) => {
-      patterns ??= patternsOf(spelling)
-      return withoutMatches(text, patterns)
-    }
-    return { secret, chars: spelling.length, probe, replace }
-  })
+  return [secret, ...base64Of(secret)].map(text => ({ secret, spelling: new PlainText(text).plain }))
 }
 
-/**
- * Patterns of the pieces of a secret, the first to be searched, each other to stand where the one before ends: one pattern for
- * all of a long secret would overflow the stack. No piece begins within backslashes, of which a pattern takes any number.
- */
-function patternsOf(spelling: string): readonly RegExp[] {
-  const [first = '', ...others] = spelling.match(/.{1,250}\\*/gsu) ?? []
-  return [new RegExp(`(?<!\\\\)${spelled(first)}`, 'g'), ...others.map(piece => new RegExp(spelled(piece), 'y'))]
+/** A part of a text: where it begins, and where it ends. */
+type TextPart = readonly [from: number, to: number]
+
+function spansIn(text: string, part: string): TextPart[] {
+  const spans: TextPart[] = []
+  for (let at = text.indexOf(part); at >= 0 && part !== ''; at = text.indexOf(part, at + part.length)) {
+    spans.push([at, at + part.length])
+  }
+  return spans
 }
 
-function withoutMatches(text: string, [first, ...others]: readonly RegExp[]): string {
+/** A text in which these parts, which may overlap, are replaced. */
+function withoutSpans(text: string, spans: readonly TextPart[]): string {
   let clean = ''
   let from = 0
-  for (const match of text.matchAll(first ?? /(?!)/g)) {
-    if (match.index < from) continue
-    const end = others.reduce((at, pattern) => endOfMatch(pattern, text, at), match.index + match[0].length)
-    if (end < 0) continue
-    clean += `${text.slice(from, match.index)}[redacted]`
-    from = end
+  for (const [start, end] of spans.toSorted(([a], [b]) => a - b)) {
+    if (start >= from) clean += `${text.slice(from, start)}[redacted]`
+    from = Math.max(from, end)
   }
   return clean + text.slice(from)
 }
 
-/** Where a pattern that stands at a place ends; -1 where it does not stand there. */
-function endOfMatch(pattern: RegExp, text: string, at: number): number {
-  if (at < 0) return -1
-  pattern.lastIndex = at
-  const match = pattern.exec(text)
-  return match ? at + match[0].length : -1
+/**
+ * A character as a URL, JSON or HTML writes it, also within one another, or as it is. A backslash stands before what JSON
+ * escapes, however often it was escaped.
+ */
+const writtenCharacter =
+  /%(?:25)*([0-9a-f]{2})|u([0-9a-f]{4})|&(?:amp;)*(?:#x0*([0-9a-f]{1,6})|#0*(\d{1,7})|(amp|lt|gt|quot|apos));|./gisu
+
+const entityNames: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+/**
+ * A text in which all ways to write a character are the same: its bytes in UTF-8, one character each, without backslashes, and
+ * with a blank in place of white space, of `+`, which a form writes for it, and of the letter that JSON writes for it. To
+ * search it takes as long for any text and secret.
+ */
+class PlainText {
+  readonly plain: string
+  /** Where the writing of each character begins, and ends, in the text. */
+  readonly #starts: readonly number[]
+  readonly #ends: readonly number[]
+
+  constructor(text: string) {
+    const [parts, starts, ends]: [string[], number[], number[]] = [[], [], []]
+    let backslashesFrom: number | undefined
+    for (const match of text.matchAll(writtenCharacter)) {
+      const character = meantBy(match)
+      const from = backslashesFrom ?? match.index
+      if (character === '\\') {
+        backslashesFrom = from
+        continue
+      }
+      const isBlank = /^[\s+]$/u.test(character) || (backslashesFrom !== undefined && /^[nrtbf]$/.test(character))
+      backslashesFrom = undefined
+      // Percent-encoded are bytes, of which several may be one character.
+      const bytes = match[1] === undefined ? Buffer.from(character) : [Number.parseInt(match[1], 16)]
+      for (const byte of isBlank ? [0x20] : bytes) {
+        parts.push(String.fromCharCode(byte))
+        starts.push(from)
+        ends.push(match.index + match[0].length)
+      }
+    }
+    this.plain = parts.join('')
+    this.#starts = starts
+    this.#ends = ends
+  }
+
+  /** Where a spelling stands in the text. */
+  spansOf(spelling: string): TextPart[] {
+    return spansIn(this.plain, spelling).map(([from, to]) => [this.#starts[from] ?? 0, this.#ends[to - 1] ?? 0])
+  }
 }
 
-/** A text with its letters and digits decoded from percent-encoding, JSON escapes and HTML, also nested ones. */
-export function decoded(text: string): string {
-  const unescaped = text.replaceAll('\\', '')
-  if (!/%|u00|&#|;#/.test(unescaped)) return unescaped
-  return unescaped.replace(
-    /(?:%(?:25)*|u00)([2-7][0-9a-f])|&(?:amp;)*#(?:x0*([2-7][0-9a-f])|0*(\d{2,3}));/gi,
-    (_, escaped?: string, hexadecimal?: string, decimal?: string) =>
-      String.fromCharCode(Number(decimal ?? `0x${escaped ?? hexadecimal}`)),
-  )
+function meantBy([written, byte, unit, hexadecimal, decimal, name]: RegExpMatchArray): string {
+  if (name !== undefined) return entityNames[name.toLowerCase()] ?? written
+  const hex = byte ?? unit ?? hexadecimal
+  if (hex === undefined && decimal === undefined) return written
+  return String.fromCodePoint(Math.min(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16), 0x10_ff_ff))
 }
 
 /** Bytes as hexadecimal digits, with or without something between them: `<Buffer 73 6b …>`, `73:6b`, `0x736b`. */
@@ -198,47 +221,4 @@ function base64Of(secret: string): string[] {
   })
   const all = cores.flatMap(core => [core, core.replaceAll('+', '-').replaceAll('/', '_')])
   return [...new Set(all)].filter(core => core.length >= base64CharsMin)
-}
-
-/** A backslash, also in a JSON text or a URL. */
-const backslash = '(?:\\\\(?:u005[cC])?|%(?:25)*5[cC])'
-
-/**
- * Pattern for a text in which each character may be plain, preceded by backslashes, `\u…`, or percent-encoded, also
- * several times, and as a form encodes it. Backslashes stand for themselves and for those before the next character, which so
- * has one way to match.
- */
-function spelled(text: string): string {
-  return (text.match(/\\+|[^\\]/gu) ?? [])
-    .map((part, place, parts) => {
-      if (part.startsWith('\\')) return `${backslash}{${part.length},}`
-      const code = (part.codePointAt(0) ?? 0).toString(16).padStart(4, '0')
-      const bytes = [...Buffer.from(part)].map(byte => `%(?:25)*${inAnyCase(byte.toString(16).padStart(2, '0'))}`)
-      // A form writes a space as "+".
-      const space = part === ' ' ? '|\\+' : ''
-      const shortEscape = jsonEscapes[part] === undefined ? '' : `|${backslash}${jsonEscapes[part]}`
-      const before = parts[place - 1]?.startsWith('\\') ? '' : `${backslash}*`
-      return `${before}(?:${literally(part)}|u${inAnyCase(code)}|${bytes.join('')}${space}|${entity(part)}${shortEscape})`
-    })
-    .join('')
-}
-
-/** Letters that JSON writes in place of a character, after a backslash. */
-const jsonEscapes: Readonly<Record<string, string>> = { '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f' }
-
-/** Pattern for a character as HTML writes it, also several times. */
-function entity(character: string): string {
-  const code = character.codePointAt(0) ?? 0
-  const name = entityNames[character]
-  return `&(?:amp;)*(?:#0*${code}|#[xX]0*${inAnyCase(code.toString(16))}${name === undefined ? '' : `|${name}`});`
-}
-
-const entityNames: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' }
-
-function literally(character: string): string {
-  return /^\w$/.test(character) ? character : `\\${character}`
-}
-
-function inAnyCase(hex: string): string {
-  return hex.replace(/[a-f]/g, letter => `[${letter}${letter.toUpperCase()}]`)
 }

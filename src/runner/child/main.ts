@@ -3,6 +3,7 @@
  * it must not follow itself, with their targets.
  */
 import '../../edge/process-settings.ts'
+import { randomFill } from 'node:crypto'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
 import { setEgress } from '../../edge/egress.ts'
 import { Fault, faultRecord } from '../../model/fault.ts'
@@ -25,6 +26,8 @@ import { lockDown, withoutNetwork } from './lockdown.ts'
 import { catchStrays, createScope, inScope, type Settled, settledOrLate } from './scope.ts'
 import { faultOf, thrownText } from './thrown.ts'
 
+// The pool of threads gets its size at its first use: code that is loaded later cannot have a thousand.
+randomFill(Buffer.alloc(1), () => {})
 // A terminal's Ctrl-C and a service manager's stop reach the whole group: only the daemon decides when this ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 

@@ -100,8 +100,8 @@ const childMemory = new ChildMemory()
 /** Takes what a process says. */
 interface ProcessListener {
   readonly log: (line: LogLine) => void
-  /** Called with each line of the process, not yet parsed. */
-  readonly hear: (line: string) => void
+  /** Called with each line of the process, not yet parsed. @returns what the next line waits for */
+  readonly hear: (line: string) => Promise<void> | undefined
   /** Called when a line exceeds the limit. */
   readonly tooLong: () => void
 }
@@ -274,7 +274,7 @@ export async function readLines(line: Readable, listener: () => ProcessListener 
       if (result.kind === 'too-long') return listener()?.tooLong()
       for (const each of result.lines) {
         if (each.length > longLineChars) await ownTick()
-        listener()?.hear(each)
+        await listener()?.hear(each)
       }
     }
   } catch {

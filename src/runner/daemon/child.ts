@@ -11,6 +11,7 @@ import {
   furtherLeftOut,
   type LogLine,
   type Reply,
+  type RunQuestion,
   runLogLinesMax,
   type Task,
   type TaskEnd,
@@ -20,6 +21,7 @@ import type { Lost, Spawned } from './child-spawn.ts'
 import { heard } from './from-child.ts'
 import { ChildSlots, type HostLimits, isOver, RunDeadline } from './hosts.ts'
 import type { RunnerLimits } from './limits.ts'
+import type { QuestionRoom } from './question-room.ts'
 import { RepliedFaults } from './replied-faults.ts'
 import { type ReplyDeps, RunBlocks, replyTo, sharedQuestionsFirst } from './replies.ts'
 
@@ -34,10 +36,14 @@ interface ChildRun {
   readonly task: Task
   /** Aborted when the run is over, however it ended, to end its timer and its chain reads. */
   readonly over: AbortController
+  /** Aborted at its deadline, or when it is over: nothing is read for it from then on. */
+  readonly asking: AbortController
   readonly pins: RunBlocks
   readonly replied: RepliedFaults
   /** Hosts that it has asked for, by name and port. */
   readonly hosts: Set<string>
+  /** Names of what its questions wait for, by their numbers. */
+  readonly waits: Map<number, string>
   /** Absent until the run is sent to the process. */
   deadline?: RunDeadline
   settle(end: TaskEnd | Lost): void
@@ -53,8 +59,10 @@ interface ChildDeps extends ReplyDeps {
   readonly isGuarded?: boolean | undefined
   /** Limits of the hosts that all processes send requests to. */
   readonly hosts: Pick<HostLimits, 'take'>
-  /** Whether it is ended as soon as it stops answering; otherwise only a run's deadline ends it. */
+  /** Whether it is ended as soon as it stops answering, as foreign code is; otherwise only a run's deadline ends it. */
   readonly isPinged: boolean
+  /** Room for the questions of foreign code. Default: unlimited. */
+  readonly room?: QuestionRoom | undefined
 }
 
 /** Allowance of a child for each run it was given, and once more for itself. */
@@ -104,6 +112,8 @@ interface PingWatchDeps {
   readonly limits: Pick<RunnerLimits, 'pingEveryMs' | 'pingsUnansweredMax'>
   /** Whether the process has work: only then it is pinged. */
   readonly isBusy: () => boolean
+  /** Whether its answers are not read now. */
+  readonly isHeldUp: () => boolean
   readonly ping: () => void
   /** Processor time of the process. */
   readonly processor: () => ProcessorTime | undefined
@@ -127,7 +137,7 @@ class PingWatch {
   async watch(): Promise<void> {
     if (this.#isWatching) return
     this.#isWatching = true
-    const { time, limits, isBusy, ping, silent, gone, processor } = this.#deps
+    const { time, limits, isBusy, isHeldUp, ping, silent, gone, processor } = this.#deps
     const silentMsMax = limits.pingEveryMs * limits.pingsUnansweredMax
     let silentPings = 0
     let sinceAnswer = new ProcessStopwatch(time, processor)
@@ -140,8 +150,9 @@ class PingWatch {
       } catch {
         return
       }
-      silentPings = this.#isAnswered ? 0 : silentPings + 1
-      if (this.#isAnswered) sinceAnswer = new ProcessStopwatch(time, processor)
+      const isWell = this.#isAnswered || isHeldUp()
+      silentPings = isWell ? 0 : silentPings + 1
+      if (isWell) sinceAnswer = new ProcessStopwatch(time, processor)
     }
     this.#isWatching = false
     if (isSilent()) silent()
@@ -170,6 +181,13 @@ function isShared(task: Task): task is Extract<Task, { readonly kind: 'price' | 
   return task.kind === 'price' || task.kind === 'list'
 }
 
+/** Name that a process gives what its question waits for. */
+function waitName(question: RunQuestion): string {
+  if ('chain' in question) return `chain ${question.chain}`
+  if ('price' in question) return `price ${question.price}`
+  return 'list' in question ? `list ${question.list}` : ''
+}
+
 /** The daemon's side of one process that runs collectors. */
 export class CollectorChild {
   readonly #deps: ChildDeps
@@ -185,6 +203,8 @@ export class CollectorChild {
   readonly #allowance = new MessageAllowance()
   /** Questions that wait for their replies. */
   #waiting = 0
+  /** Whether no more is read of it until its questions have replies. */
+  #isHeldUp = false
   #lost: Lost = { kind: 'lost', how: 'ended' }
 
   /** @param isReady whether the process has said so */
@@ -199,6 +219,7 @@ export class CollectorChild {
       time,
       limits,
       isBusy: () => this.#runs.size > 0,
+      isHeldUp: () => this.#isHeldUp,
       ping: () => this.#say({ kind: 'ping' }),
       processor: childProcess.processor,
       silent: () => this.#loseSilent(),
@@ -227,9 +248,11 @@ export class CollectorChild {
     const run: ChildRun = {
       task,
       over: new AbortController(),
+      asking: new AbortController(),
       pins: new RunBlocks(this.#deps.chains),
       replied: new RepliedFaults(task),
       hosts: new Set(),
+      waits: new Map(),
       settle: resolve,
     }
     const token = randomBytes(16).toString('hex')
@@ -320,15 +343,27 @@ export class CollectorChild {
     const run = this.#runs.get(token)
     this.#runs.delete(token)
     if (run && 'hour' in run.task) this.#deps.barrier.leave(run.task.hour, token)
-    run?.over.abort(new Fault('stopped', 'the run is over'))
+    for (const controller of run ? [run.over, run.asking] : [])
+      controller.abort(new Fault('stopped', 'the run is over'))
     run?.settle(end)
   }
 
-  /** Handles a line. An invalid one ends the process: none of its output can be trusted any more. */
-  #hear(line: string): void {
-    if (this.#gone.signal.aborted) return
+  /**
+   * Handles a line. An invalid one ends the process: none of its output can be trusted any more.
+   *
+   * @returns what the next line waits for
+   */
+  #hear(line: string): Promise<void> | undefined {
+    if (this.#gone.signal.aborted) return undefined
     const wrong = this.#mistakeIn(line)
     if (wrong !== undefined) this.#lose({ how: `sent an invalid message: ${wrong}`, fix: meddled })
+    return this.#deps.room?.isFreeFor(this) === false ? this.#holdUp(this.#deps.room) : undefined
+  }
+
+  async #holdUp(room: QuestionRoom): Promise<void> {
+    this.#isHeldUp = true
+    await room.freeFor(this, this.#gone.signal)
+    this.#isHeldUp = false
   }
 
   #mistakeIn(line: string): string | undefined {
@@ -391,8 +426,10 @@ export class CollectorChild {
     }
     for (const ask of sharedQuestionsFirst(asks)) {
       this.#waiting += 1
+      const leaveRoom = this.#deps.room?.take(this, ask)
       void this.#reply(ask).finally(() => {
         this.#waiting -= 1
+        leaveRoom?.()
       })
     }
     return undefined
@@ -402,7 +439,7 @@ export class CollectorChild {
     const run = this.#runs.get(token)
     // Also of a run that is over: questions of its last tick may arrive after its end.
     if (!run || !('hour' in run.task)) return
-    const { task, pins, over, deadline } = run
+    const { task, pins, over, asking: runAsking, deadline } = run
     if ('host' in question) {
       const asker = { collectorId: task.collector.id, hour: task.hour, signal: over.signal }
       // It counts among the slots, and waits for a long time.
@@ -415,10 +452,12 @@ export class CollectorChild {
       hour: task.hour,
       pins,
       isShared: isShared(task),
-      signal: over.signal,
+      signal: runAsking.signal,
     }
     if ('chain' in question) run.replied.addChain()
+    run.waits.set(ask, waitName(question))
     const reply = await replyTo(question, asking, this.#deps)
+    run.waits.delete(ask)
     if (reply.kind === 'faulted') run.replied.add(reply.fault)
     if (this.#runs.has(token)) this.#tell({ ask, reply })
   }
@@ -447,7 +486,13 @@ export class CollectorChild {
     const { time, limits } = this.#deps
     if (!(await isOver(deadline.passed(over)))) return
     const stopwatch = new ProcessStopwatch(time, this.#spawned.processor)
+    const run = this.#runs.get(token)
+    run?.replied.addDeadline([
+      ...run.waits.values(),
+      ...[...run.hosts].flatMap(host => [host, host.replace(/:\d+$/, '')]),
+    ])
     this.#say({ kind: 'abort', run: token })
+    run?.asking.abort(new Fault('stopped', 'the run is late'))
     const end = await stopwatch.passed(limits.graceMs, over).catch(() => undefined)
     if (end === 'had') this.#loseSilent()
     else if (end === 'starved') this.#lose({ how: busy, starved: stopwatch.busySentence })

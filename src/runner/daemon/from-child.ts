@@ -61,7 +61,12 @@ const hostCharsMax = 300
 
 const text = z.string().max(childTextCharsMax)
 /** A text for people: one line, so that it stands for no other line of a page, a log or a terminal. */
-const line = text.transform(written => written.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]+/gu, ' '))
+const line = text.transform(oneLine)
+
+function oneLine(written: string): string {
+  return written.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]+/gu, ' ')
+}
+
 const token = z.string().length(32)
 const count = z.int().nonnegative()
 
@@ -118,7 +123,7 @@ function labels<Value extends z.ZodType>(value: Value) {
         context.addIssue(result.success ? { code: 'custom' } : firstIssue(0, result.error))
         return notParsed
       }
-      pairs.push([label, result.data])
+      pairs.push([oneLine(label), result.data])
     }
     return Object.fromEntries(pairs)
   })

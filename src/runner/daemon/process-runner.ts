@@ -45,6 +45,7 @@ import { configuredList, type ListHour, type ListSource, Lists } from './lists.t
 import { LogHistories } from './logs-since.ts'
 import { Prices } from './prices.ts'
 import { LoneProcesses, Processes } from './processes.ts'
+import { QuestionRoom } from './question-room.ts'
 import type { ReadInterceptor } from './read-interceptor.ts'
 import { NamedAnswers, QuestionBarrier } from './replies.ts'
 import {
@@ -85,6 +86,7 @@ export class ProcessRunner implements Runner {
   readonly #limits: RunnerLimits
   readonly #hidden: readonly string[]
   readonly #redactor: Redacting
+  readonly #room = new QuestionRoom()
   readonly #barrier: QuestionBarrier
   readonly #prices: NamedAnswers<Priced>
   readonly #lists: Lists
@@ -213,7 +215,8 @@ export class ProcessRunner implements Runner {
     const [limits, barrier] = [this.#limits, this.#barrier]
     const hosts = group.isShipped ? this.#hosts : new ForeignHostLimits(this.#hosts, time, limits)
     const shared = { ...answers, chains, deadlineMs, limits, time, barrier, interceptor, isGuarded, hosts }
-    const deps = { ...shared, log: write, isPinged }
+    const room = group.isShipped ? undefined : this.#room
+    const deps = { ...shared, log: write, isPinged, room }
     const warm = this.#deps.warm?.take(group.key)
     if (warm) return new CollectorChild(deps, warm, true)
     const { promise, resolve, reject } = Promise.withResolvers<CollectorChild>()
@@ -603,7 +606,9 @@ function packageVersion(name: string, configFile: string): string {
   try {
     const file = findPackageJSON(name, pathToFileURL(configFile))
     if (file === undefined) return name
-    return `${name}@${manifestOf(file)['version'] ?? ''}`
+    const packageVersion = manifestOf(file)['version']
+    const isPlain = typeof packageVersion === 'string' && /^[\w.+-]{1,100}$/.test(packageVersion)
+    return isPlain ? `${name}@${packageVersion}` : name
   } catch {
     return name
   }

@@ -20,6 +20,8 @@ export class RepliedFaults {
   readonly #codes = new Set<FaultCode>()
   readonly #fixes = new Set<string>()
   #asksChain = false
+  /** Names of all that it waited for at its deadline; absent before. */
+  #waits: ReadonlySet<string> | undefined
 
   /** A description is not a run: its faults are about how a collector is found and loaded. */
   constructor(task: Task) {
@@ -37,6 +39,11 @@ export class RepliedFaults {
     this.#asksChain = true
   }
 
+  /** Notes that its deadline has passed. @param waits what it waits for: `chain NAME`, `price NAME`, `list NAME`, or a host */
+  addDeadline(waits: readonly string[]): void {
+    this.#waits = new Set(waits)
+  }
+
   /** The end of the run, with what its process says as its own. */
   attributed(end: TaskEnd): TaskEnd {
     if (this.#origin === 'shipped') return end
@@ -47,6 +54,7 @@ export class RepliedFaults {
   }
 
   #attributed({ code, message, facts, fix }: FaultRecord): FaultRecord {
+    if (code === 'collector-hung') return this.#late({ code, message, facts, ...(fix !== undefined && { fix }) })
     const isKnown =
       !ofReplies.test(code) ||
       // The names of the chains are known in a process.
@@ -56,5 +64,22 @@ export class RepliedFaults {
     const isOwn = fix === undefined || this.#origin !== 'package' || this.#fixes.has(fix)
     const words = isOwn ? fix : `its process says: ${fix}`
     return { code: isKnown ? code : 'collector-threw', message, facts, ...(words !== undefined && { fix: words }) }
+  }
+
+  /** A run is late when its deadline has passed, and blames what it waited for then. */
+  #late({ message, facts, fix }: FaultRecord): FaultRecord {
+    if (!this.#waits) return { code: 'collector-threw', message, facts }
+    const { waitedFor, ...otherFacts } = facts
+    const names = String(waitedFor ?? '')
+      .split(', ')
+      .filter(name => this.#waits?.has(name))
+    if (names.length > 0)
+      return { code: 'collector-hung', message, facts: { ...otherFacts, waitedFor: names.join(', ') } }
+    return {
+      code: 'collector-hung',
+      message,
+      facts: otherFacts,
+      ...(waitedFor === undefined && fix !== undefined && { fix }),
+    }
   }
 }

@@ -447,8 +447,11 @@ function dependenciesOf(folder: string): string[] {
   const manifest = manifestOf(join(folder, 'package.json'))
   const kinds = ['dependencies', 'optionalDependencies'].map(kind => manifest[kind])
   const names = kinds.flatMap(kind => (isRecord(kind) ? Object.keys(kind) : []))
-  return names.filter(name => name !== 'tidegauge' && packageName.test(name))
+  return names.filter(name => name !== 'tidegauge' && packageName.test(name)).slice(0, dependenciesMax)
 }
+
+/** Dependencies of one package that are looked for: each is looked for in all folders above. */
+const dependenciesMax = 1_000
 
 /** Form of a package's name, as npm takes it, which is never a path. */
 const packageName = /^(@[a-z\d~-][a-z\d._~-]{0,212}\/)?[a-z\d~-][a-z\d._~-]{0,212}$/i
