@@ -1,7 +1,7 @@
 import { parseInstant } from './hour.ts'
 import { isRecord } from './json.ts'
 import type { Metric } from './metric.ts'
-import { firstChars, peerText, shortened, storable } from './text.ts'
+import { firstChars, oneLine, peerText, shortened, storable } from './text.ts'
 
 /** One entry of `errors` or `warnings` in an answer to a push. The interface leaves its shape open. */
 export interface Remark {
@@ -31,7 +31,7 @@ const indexKeys = ['index', 'idx', 'position', 'i']
  * entry that fits several metrics is matched to none.
  */
 export function readRemark(entry: unknown, batch: readonly Metric[]): Remark {
-  const text = shortened(storable(remarkText(entry)), textCharsMax - 1)
+  const text = shortened(oneLine(storable(remarkText(entry))), textCharsMax - 1)
   const indexes = [...pathIndexes(entry), ...numbersUnder(indexKeys, entry)]
   const stated = byIdField(entry, batch)
   if (stated) return { text, metric: stated, ...(fits(indexes, batch.indexOf(stated)) ? {} : { isGuess: true }) }
@@ -139,7 +139,7 @@ function only(indexes: readonly unknown[], batch: readonly Metric[]): Metric | u
 export function wordsOf(body: unknown): string {
   if (body === undefined || body === null) return ''
   const words = errorTexts(body) || remarkText(body)
-  return shortened(storable(words).replace(/\s+/g, ' '), 299)
+  return shortened(oneLine(storable(words)).replace(/\s+/g, ' '), 299)
 }
 
 /** Text of the `errors` of a push result. */

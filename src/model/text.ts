@@ -14,6 +14,11 @@ export function printable(text: string): string {
   return text.replace(unseen, '')
 }
 
+/** A text of others on one line, so that it stands for no other line of a page, a log, a message or a terminal. */
+export function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]+/gu, ' ')
+}
+
 /** A JSON text with these signs escaped, which is the same value. */
 export function printableJson(text: string): string {
   return text.replace(unseen, signs =>

@@ -136,6 +136,7 @@ describe('the words of an answer', () => {
     [{ errors: [], message: 'c' }, 'c'],
     [{ statusCode: 500 }, '{"statusCode":500}'],
     ['two\n\tlines', 'two lines'],
+    ['one\u001b[2J\u202eline', 'one [2J line'],
   ])('of %j are %j', (body, words) => {
     expect(wordsOf(body)).toBe(words)
   })

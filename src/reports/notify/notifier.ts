@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Loop } from '../../edge/loop.ts'
 import type { Time } from '../../edge/time.ts'
 import { jsonOf } from '../../model/json.ts'
+import { oneLine } from '../../model/text.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { Counters } from '../../telemetry/counters.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -76,8 +77,10 @@ export class Notifier {
   async #look(): Promise<void> {
     const { look, time, redactor, outbox } = this.#deps
     const before = this.#state ?? stateFrom(await outbox.reports.read('notify'))
+    // Each is a line of a message, which has others' words.
+    const line = (text: string) => redactor.redact(oneLine(text))
     const clean = ({ what, why, do: instruction }: TroubleWords) => {
-      return { what: redactor.redact(what), why: redactor.redact(why), do: redactor.redact(instruction) }
+      return { what: line(what), why: line(why), do: line(instruction) }
     }
     const troubles = (await look()).map(trouble => ({
       ...trouble,

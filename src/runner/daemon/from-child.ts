@@ -6,6 +6,7 @@ import type { Hour } from '../../model/hour.ts'
 import { parsedJson } from '../../model/json.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
 import { isLabel } from '../../model/metric.ts'
+import { oneLine } from '../../model/text.ts'
 import {
   type Ask,
   childMessageCharsMax,
@@ -60,12 +61,7 @@ const hostCharsMax = 300
  */
 
 const text = z.string().max(childTextCharsMax)
-/** A text for people: one line, so that it stands for no other line of a page, a log or a terminal. */
 const line = text.transform(oneLine)
-
-function oneLine(written: string): string {
-  return written.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]+/gu, ' ')
-}
 
 const token = z.string().length(32)
 const count = z.int().nonnegative()

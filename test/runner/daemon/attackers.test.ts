@@ -1,8 +1,8 @@
-import { mkdirSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { heard } from '../../../src/runner/daemon/from-child.ts'
-import { codeTexts } from '../../../src/runner/daemon/sandbox.ts'
+import { codeTexts, groupOf, readablePaths, requireFile } from '../../../src/runner/daemon/sandbox.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 
 it('code is read of regular files, below its folder, up to some megabytes', () => {
@@ -17,6 +17,31 @@ it('code is read of regular files, below its folder, up to some megabytes', () =
   writeFileSync(join(folder, 'own', 'large.mjs'), '')
   truncateSync(join(folder, 'own', 'large.mjs'), 2 ** 33)
   expect(codeTexts(file).slice(1)).toEqual(['phase', ''])
+})
+
+it.each(['apikey', 'word.txt', '.env', 'link.js'])(
+  'code is not loaded of %s, whose first words an error would show',
+  name => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'apikey'), 'sk_live_1')
+    if (name === 'link.js') symlinkSync('apikey', join(folder, name))
+    else writeFileSync(join(folder, name), 'sk_live_1')
+    const load = () => requireFile({ use: `./${name}`, configFile: join(folder, 'tidegauge.yaml') })
+    expect(load).toThrow(`${join(folder, name)} is not a file of JavaScript or TypeScript`)
+  },
+)
+
+it('a thousand dependencies of a package are looked for, however many it names', async () => {
+  const folder = temporaryFolder()
+  const packages = join(folder, 'node_modules')
+  const names = Array.from({ length: 1_500 }, (_, index) => `dep-${index}`)
+  for (const name of ['evil', 'dep-7', 'dep-1400']) mkdirSync(join(packages, name), { recursive: true })
+  const dependencies = Object.fromEntries(names.map(name => [name, '1']))
+  writeFileSync(join(packages, 'evil', 'package.json'), JSON.stringify({ name: 'evil', dependencies }))
+  const group = groupOf({ use: 'evil', configFile: join(folder, 'tidegauge.yaml') }, [])
+  const { reads } = await readablePaths({ ...group, hidden: [], configFolders: [] })
+  expect(reads).toContain(join(packages, 'dep-7'))
+  expect(reads).not.toContain(join(packages, 'dep-1400'))
 })
 
 const run = 'a'.repeat(32)
