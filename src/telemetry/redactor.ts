@@ -41,9 +41,9 @@ export class Redactor {
   redactJson(json: string): string {
     return json.replace(jsonParts, (part, colon?: string) => {
       const isOne = (secret: string) => colon === undefined || this.#concerns(secret)
-      const text = part.startsWith('"')
-        ? String(parsedJson(colon === undefined ? part : part.slice(0, -colon.length)))
-        : part
+      const literal = colon === undefined ? part : part.slice(0, -colon.length)
+      // A list of numbers stays as it is written, and so does a text that is beyond the bounds of a value.
+      const text = literal.startsWith('"') ? String(parsedJson(literal) ?? literal) : literal
       const clean = this.#redacted(text, isOne, cutOff)
       return clean === text ? part : `${JSON.stringify(clean)}${colon ?? ''}`
     })
