@@ -4,7 +4,6 @@ import { type CollectorConfig, protocolCollectors, serviceAddress } from '../con
 import { DeliveryLoop } from '../delivery/delivery.ts'
 import type { Destination } from '../delivery/destination.ts'
 import { type Loop, repeated } from '../edge/loop.ts'
-import type { ServiceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import { version } from '../edge/version.ts'
 import { definitionIdentities, FleetAgreement } from '../fleet/agreement.ts'
@@ -20,7 +19,6 @@ import type { Batch } from '../model/batch.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import { hourMs } from '../model/limits.ts'
 import type { PostgresAddress } from '../model/postgres-address.ts'
-import type { Answer } from '../model/verdict.ts'
 import {
   type DaemonEntry,
   deliveredBy,
@@ -41,6 +39,7 @@ import { backfillWorker } from './backfill-windows.ts'
 import type { Connection } from './connection.ts'
 import type { AppContext } from './context.ts'
 import type { MakeDelivery } from './delivering.ts'
+import { clientWhileHeld, noteKeyAnswer } from './fleet-delivering.ts'
 import { FleetIdentity } from './fleet-identity.ts'
 import { fleetReporting, reportsRole } from './fleet-reporting.ts'
 import { endpointStates } from './open-chains.ts'
@@ -327,7 +326,7 @@ class FleetParts {
     }
     const givingBack = async () => {
       log.warn({ destination: name }, 'this daemon does not reach the service: another one is let try')
-      void askKey('first').catch(this.#trouble.reportFailure)
+      void ask().catch(this.#trouble.reportFailure)
       // It does not wait as long as this one would have.
       await outbox.operators.requestFlush()
     }
@@ -335,30 +334,16 @@ class FleetParts {
     const mayHold = () => this.#agreement.isOfFleet
     const lease: Lease = this.#leases.want({ names, work: { begin, givingBack }, mayHold, unable })
     this.#delivering.push(lease)
-    const askKey = this.#askingKey(lease, destination, unable)
-    this.#repeat(askKeyMs, async stop => {
-      if (lease.failing !== undefined && lease.names.length === 0) await askKey('again', stop)
-    })
-  }
-
-  /** Asks whether a daemon that failed would get through now. That a key is known says nothing where it was known all the time. */
-  #askingKey(lease: Lease, { readKey }: Destination, unable: () => string | undefined) {
-    const { context, connection } = this.#daemon
-    let wasRefused = false
-    return async (turn: 'first' | 'again', stop?: AbortSignal): Promise<void> => {
-      let reason = unable()
-      if (reason === undefined) {
-        const key = readKey()
-        context.redactor.add([key])
-        const answer = await connection.client.validateKey(key, stop)
-        reason = ownFailure(answer)
-        // A 429 or a 500 says nothing about the key.
-        if (reason === undefined && !(answer.kind === 'answered' && answer.status < 300)) return
-      }
-      if (reason !== undefined) lease.noteFailure(reason)
-      else if (wasRefused && turn === 'again') lease.noteSuccess()
-      wasRefused = reason !== undefined
+    const ask = async (stop?: AbortSignal) => {
+      const reason = unable()
+      if (reason !== undefined) return lease.noteFailure(reason, 'key')
+      const key = readKey()
+      context.redactor.add([key])
+      noteKeyAnswer(lease, await connection.client.validateKey(key, stop))
     }
+    this.#repeat(askKeyMs, async stop => {
+      if (lease.failing !== undefined && lease.names.length === 0) await ask(stop)
+    })
   }
 }
 
@@ -392,52 +377,5 @@ function troubleLog({ log }: AppContext, { health }: Pick<Outbox, 'health'>) {
       last = ''
       log.info('fleet: the database answers again')
     },
-  }
-}
-
-/** Answers of what stands between: a login page, a proxy, a gateway. A 503 with `Retry-After` is the service's own. */
-function isOfTheWay({ status, notBeforeMs }: Extract<Answer, { kind: 'answered' }>): boolean {
-  const isRedirect = status >= 300 && status < 400
-  return isRedirect || [407, 502, 504, 511].includes(status) || (status === 503 && notBeforeMs === undefined)
-}
-
-/** Why a request failed in a way that another daemon, with another network and key, may not meet; `undefined` for other answers. */
-function ownFailure(answer: Answer): string | undefined {
-  if (answer.kind === 'unanswered') return `the service does not answer (${answer.reason})`
-  if ([401, 403].includes(answer.status)) return `the service refuses its key (${answer.status})`
-  return isOfTheWay(answer) ? `something on the way to the service answers in its place (${answer.status})` : undefined
-}
-
-/**
- * The service's client, whose pushes are broken off when another daemon may deliver. A request that does not reach the
- * service, or whose key it refuses, is a failure of this daemon, which another one may not have.
- */
-export function clientWhileHeld(
-  client: ServiceClient,
-  lease: () => Pick<Lease, 'noteSuccess' | 'noteFailure' | 'whileHeld'>,
-  time: Pick<Time, 'steadyMs'>,
-): ServiceClient {
-  const withFailure = async (answer: Promise<Answer>, ...stops: readonly (AbortSignal | undefined)[]) => {
-    const sinceMs = time.steadyMs()
-    const outcome = await answer
-    const reason = ownFailure(outcome)
-    const isBrokenOff = outcome.kind === 'unanswered' && stops.some(stop => stop?.aborted)
-    if (reason !== undefined && !isBrokenOff) lease().noteFailure(reason, sinceMs)
-    return { known: outcome, isSuccess: reason === undefined }
-  }
-  const withNote = async (...asked: Parameters<typeof withFailure>) => {
-    const { known, isSuccess } = await withFailure(...asked)
-    if (isSuccess) lease().noteSuccess()
-    return known
-  }
-  return {
-    host: client.host,
-    push: (body, key, stop) =>
-      lease().whileHeld(lost => withNote(client.push(body, key, AbortSignal.any([stop, lost])), stop, lost)),
-    register: (registration, key, stop) => withNote(client.register(registration, key, stop), stop),
-    // That a key is known says not that it may push.
-    validateKey: async (key, stop) => (await withFailure(client.validateKey(key, stop), stop)).known,
-    widget: (...asked) => client.widget(...asked),
-    close: () => client.close(),
   }
 }

@@ -236,7 +236,13 @@ export interface LeaseWork {
   givingBack?(): Promise<void>
 }
 
-/** Failures of a daemon in what it has a lease of. Instants are of its steady clock. */
+/**
+ * Cause of a failure that another daemon may not have: no way to the service, a key that cannot be read or is not known, or one
+ * without the right to do what is asked. Each ends by evidence of its own.
+ */
+export type FailureCause = 'way' | 'key' | 'right'
+
+/** Failures of a daemon in what it has a lease of, of one cause. Instants are of its steady clock. */
 interface Failing {
   /** Begin of the first since it was last of use, or since it got the lease. */
   readonly sinceMs: number
@@ -271,8 +277,8 @@ export class Lease {
   #working: { readonly names: string; readonly end?: () => Promise<void> } | undefined
   #adjusting: Promise<void> | undefined
   #isStopping = false
-  /** Why the work is of no use here; absent since it was. */
-  #failing: Failing | undefined
+  /** Why the work is of no use here, by cause; empty since it was. */
+  readonly #failures = new Map<FailureCause, Failing>()
   #patienceMs = patienceMs
   #restUntilMs = Number.NEGATIVE_INFINITY
 
@@ -308,7 +314,7 @@ export class Lease {
   taken(names: readonly string[], sentAtMs: number): void {
     this.#names = [...this.#names, ...names].sort()
     // It is tried again.
-    if (this.#failing) this.#failing = { ...this.#failing, sinceMs: sentAtMs }
+    for (const [cause, failing] of this.#failures) this.#failures.set(cause, { ...failing, sinceMs: sentAtMs })
   }
 
   /** Notes that another daemon may have the names. */
@@ -331,10 +337,11 @@ export class Lease {
     }
   }
 
-  /** Notes that the work was of use. */
-  noteSuccess(): void {
-    this.#patienceMs = patienceMs
-    this.#failing = undefined
+  /** Notes that the work was of use. @param cause the only failure that this ends; default: it ends all */
+  noteSuccess(cause?: FailureCause): void {
+    if (cause) this.#failures.delete(cause)
+    else this.#failures.clear()
+    if (this.#failures.size === 0) this.#patienceMs = patienceMs
   }
 
   /**
@@ -342,8 +349,14 @@ export class Lease {
    *
    * @param sinceMs when what failed began, by the steady clock
    */
-  noteFailure(reason: string, sinceMs = this.#deps.time.steadyMs()): void {
-    this.#failing = { sinceMs: this.#failing?.sinceMs ?? sinceMs, lastMs: this.#deps.time.steadyMs(), reason }
+  noteFailure(reason: string, cause: FailureCause, sinceMs = this.#deps.time.steadyMs()): void {
+    const firstMs = Math.min(...[...this.#failures.values()].map(failing => failing.sinceMs), sinceMs)
+    this.#failures.set(cause, { sinceMs: firstMs, lastMs: this.#deps.time.steadyMs(), reason })
+  }
+
+  /** The last one. */
+  get #failing(): Failing | undefined {
+    return [...this.#failures.values()].sort((a, b) => b.lastMs - a.lastMs)[0]
   }
 
   /** Why its work was of no use here a short while ago; `undefined` since it was, and after a while without a trial. */
@@ -355,7 +368,7 @@ export class Lease {
   /** Begins, ends or gives back what is to be; resolves at once. */
   adjust(): void {
     const reason = this.#names.length > 0 ? this.#wanted.unable?.() : undefined
-    if (reason !== undefined) this.noteFailure(reason)
+    if (reason !== undefined) this.noteFailure(reason, 'key')
     this.#adjusting ??= this.#adjusted()
       .catch(error => void this.#deps.reportFailure(error))
       .finally(() => {

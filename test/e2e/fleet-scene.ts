@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourAt, hourNumber, hourText } from '../../src/model/hour.ts'
 import { allAccepted, answering } from '../support/listening.ts'
@@ -78,12 +79,16 @@ export async function fleetScene() {
     return hourNumber(hour)
   })
   const treatments = new Map<string, Treatment>()
+  const unansweredSockets = new Map<Socket, string>()
   let lastKey = ''
   const service = await answering(async (request, body) => {
     const key = `${request.headers.authorization}`.slice('Bearer '.length)
     const treatment = treatments.get(key)
     if (treatment === 'break off') request.socket.destroy()
-    if (treatment === 'answer nothing') await once(request.socket, 'close')
+    if (treatment === 'answer nothing') {
+      unansweredSockets.set(request.socket, key)
+      await once(request.socket, 'close')
+    }
     // Only a push shows what a key may not do.
     if (request.method !== 'POST') return { body: { valid: true } }
     if (treatment) return { status: 401, body: { error: 'unknown key' } }
@@ -120,10 +125,11 @@ export async function fleetScene() {
     get lastKey() {
       return lastKey
     },
-    /** Treats requests with a key in some way from now on. @param how absent for as usual */
+    /** Treats requests with a key in some way from now on; those that wait in vain are cut. @param how absent for as usual */
     treat(key: string, how?: Treatment) {
       if (how) treatments.set(key, how)
       else treatments.delete(key)
+      for (const [socket, keyOfSocket] of unansweredSockets) if (keyOfSocket === key) socket.destroy()
     },
     /** Pushes are not answered from now on. @returns answers them all, and later ones */
     holdPushes() {

@@ -32,19 +32,30 @@ describe.skipIf(postgresPlace.kind === 'missing')('a daemon of a fleet that cann
       [/the secret's file does not exist/, name => [rmSync(fileOf(name)), world.treat(`key-of-${name}`, 'break off')]],
       [/the service does not answer/, name => world.treat(`key-of-${name}`, 'answer nothing')],
     ]
+    const namedBy = async (failing: string, reason: RegExp, isNamed: boolean) => {
+      const isSo = (text: string) =>
+        text.includes(`${failing} does not get through to the service`) && reason.test(text)
+      for (const daemon of daemons)
+        await daemon.status<StatusJson>(({ ready }) => isSo(`${ready.warnings}`) === isNamed)
+    }
     for (const [reason, begin] of troubles) {
       const failing = deliverer() ?? ''
       begin(failing)
       await world.until(() => deliverer() !== failing)
-      const isNamed = (text: string) =>
-        text.includes(`${failing} does not get through to the service`) && reason.test(text)
-      for (const daemon of daemons) await daemon.status<StatusJson>(({ ready }) => isNamed(`${ready.warnings}`))
+      await namedBy(failing, reason, true)
       world.treat(`key-of-${failing}`)
       writeFileSync(fileOf(failing), `key-of-${failing}`)
       // That a key which was known, and could not push, may push again shows in a push alone.
       if (reason.test('the service refuses its key (401)')) continue
-      for (const daemon of daemons) await daemon.status<StatusJson>(({ ready }) => !isNamed(`${ready.warnings}`))
+      await namedBy(failing, reason, false)
     }
+    // Its way is back before it has given up: no question of it fails.
+    const failing = deliverer() ?? ''
+    world.treat(`key-of-${failing}`, 'answer nothing')
+    await namedBy(failing, /the service does not answer/, true)
+    world.treat(`key-of-${failing}`)
+    await world.until(() => deliverer() !== failing)
+    await namedBy(failing, /the service does not answer/, false)
     for (const [key, values] of world.values) expect([key, values]).toEqual([key, [hourNumber(hourOf(key))]])
     for (const daemon of daemons) expect(await daemon.kill('SIGTERM')).toBe(0)
   })
