@@ -7,7 +7,7 @@ import {
   type WindowResult,
 } from '../fleet/backfill-worker.ts'
 import type { Lane } from '../fleet/lane.ts'
-import { Backfill } from '../intake/backfill/backfill.ts'
+import { Backfill, type BackfillNews } from '../intake/backfill/backfill.ts'
 import { partRecord } from '../intake/backfill/joined-end.ts'
 import { type BackfillRequest, type Work, workOf } from '../intake/backfill/work.ts'
 import type { HourPipeline } from '../intake/collect-hours.ts'
@@ -17,14 +17,17 @@ import { hourAt, hoursFrom } from '../model/hour.ts'
 import type { BackfillWindow, SharedOutbox } from '../outbox/contract/fleet-store.ts'
 import type { BackfillOutbox, IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
 import type { AppContext } from './context.ts'
-import { openChains } from './open-chains.ts'
+import { type EndpointMemory, openChains } from './open-chains.ts'
 import { openPipeline } from './open-runner.ts'
 
 /** Dependencies of `backfillWorker`. */
-interface BackfillWorkerParts extends Pick<BackfillWorkerDeps, 'engine' | 'lanes' | 'reportFailure'> {
+interface BackfillWorkerParts
+  extends Pick<BackfillWorkerDeps, 'engine' | 'lanes' | 'reportFailure' | 'name' | 'fleet'> {
   readonly context: AppContext
   readonly outbox: IntakeOutbox & Pick<Outbox, 'lists'>
   readonly sharedOutbox: SharedOutbox
+  /** Shared by all readers of this daemon. */
+  readonly endpointMemory: EndpointMemory
   /** Those that this daemon knows. */
   readonly collectors: readonly CollectorConfig[]
   /** Whether this daemon leaves a collector to the others. */
@@ -33,9 +36,9 @@ interface BackfillWorkerParts extends Pick<BackfillWorkerDeps, 'engine' | 'lanes
 
 /** Starts reading windows of backfills, in processes of their own. */
 export function backfillWorker(parts: BackfillWorkerParts): BackfillWorker {
-  const { context, outbox, sharedOutbox, collectors, standsBack, engine, lanes, reportFailure } = parts
+  const { context, sharedOutbox, collectors, standsBack, engine, lanes, reportFailure, name, fleet } = parts
   const collectorById = new Map(collectors.map(collector => [collector.id, collector]))
-  const reader = new WindowReader(context, outbox, sharedOutbox, collectorById)
+  const reader = new WindowReader(parts, collectorById)
   return new BackfillWorker({
     ...{
       store: sharedOutbox.store,
@@ -43,6 +46,7 @@ export function backfillWorker(parts: BackfillWorkerParts): BackfillWorker {
       engine,
       lanes,
       reportFailure,
+      ...{ name, fleet },
       time: context.time,
     },
     knows: window => window.collectors.every(id => collectorById.has(id) && !standsBack(id)),
@@ -63,24 +67,28 @@ class WindowReader {
   readonly #context: AppContext
   readonly #outbox: IntakeOutbox & Pick<Outbox, 'lists'>
   readonly #shared: SharedOutbox
+  readonly #endpointMemory: EndpointMemory
   readonly #configured: ReadonlyMap<string, CollectorConfig>
   readonly #open = new Map<Lane, OpenLane>()
 
   /** @param collectorById the collectors that this daemon knows, by their ids */
   constructor(
-    context: AppContext,
-    outbox: IntakeOutbox & Pick<Outbox, 'lists'>,
-    sharedOutbox: SharedOutbox,
+    { context, outbox, sharedOutbox, endpointMemory }: BackfillWorkerParts,
     collectorById: ReadonlyMap<string, CollectorConfig>,
   ) {
     this.#context = context
     this.#outbox = outbox
     this.#shared = sharedOutbox
+    this.#endpointMemory = endpointMemory
     this.#configured = collectorById
   }
 
   /** @throws Fault `collector-unusable` */
-  async read(lane: Lane, window: BackfillWindow, { signal, requireOwned }: WindowClaim): Promise<WindowResult> {
+  async read(
+    lane: Lane,
+    window: BackfillWindow,
+    { signal, requireOwned, noteUnread }: WindowClaim,
+  ): Promise<WindowResult> {
     const { intake } = this.#shared
     const outbox: BackfillOutbox = {
       health: this.#outbox.health,
@@ -104,7 +112,10 @@ class WindowReader {
     const works = await Promise.all(own.map(collector => workFor(collector, request, pipeline.reader, outbox)))
     const concurrency = hoursFrom(from, to).length
     const backfill = { outbox, pipeline, time, works, asked: request, order, concurrency, signal }
-    const end = await new Backfill({ ...backfill, report: () => {} }).run()
+    const report = (news: BackfillNews) => {
+      if (news.kind === 'waits-for-chain') noteUnread(news.wait.fault)
+    }
+    const end = await new Backfill({ ...backfill, report }).run()
     // A backfill that is stopped stops its runner.
     if (signal.aborted) await this.close(lane)
     return partRecord({ end, calls: meter.countsSince(before) })
@@ -120,7 +131,11 @@ class WindowReader {
     const known = this.#open.get(lane)
     if (known) return known
     const [meter, stack] = [new CallMeter(), new AsyncDisposableStack()]
-    const chains = openChains(this.#context, stack, { store: this.#outbox.intake, meterOf: () => meter })
+    const chains = openChains(this.#context, stack, {
+      store: this.#outbox.intake,
+      meterOf: () => meter,
+      endpointMemory: this.#endpointMemory,
+    })
     const open = { pipeline: openPipeline(this.#context, chains, stack, this.#outbox.lists), meter, stack }
     this.#open.set(lane, open)
     return open

@@ -19,7 +19,7 @@ import { ClockWatch, witnessesOf, writtenAt } from './clock-watch.ts'
 import { connect } from './connection.ts'
 import { type AppContext, KeptCounts, useEgress } from './context.ts'
 import { deliveriesTo, deliveryMaker, startDelivering, takeRoles } from './delivering.ts'
-import { endpointStates, openChains } from './open-chains.ts'
+import { EndpointMemory, endpointStates, openChains } from './open-chains.ts'
 import { openDaemonOutbox, placeOf } from './open-outbox.ts'
 import { openPipeline } from './open-runner.ts'
 import { presentState } from './present-state.ts'
@@ -77,21 +77,21 @@ export async function startDaemon(baseContext: AppContext, reloads: Reloads, dam
   if (outbox.health.isBeingChecked) log.info('the outbox is large: checking it for damage before it is written to')
   clock.setWitnesses(witnessesOf(config, await outbox.intake.newestCollected(), writtenMs))
   const connection = await connect(context, stack)
-  const chains = openChains(context, stack, { store: outbox.intake })
+  const endpointMemory = new EndpointMemory(context)
+  const chains = openChains(context, stack, { store: outbox.intake, endpointMemory })
   const pipeline = openPipeline(context, chains, stack, outbox.lists)
 
   const watch = new ClockWatch(clock, chains, log)
   stack.defer(() => watch.stop())
-  const { counters } = keptCounts
-  const withCounts = { ...context, counters }
+  const withCounts = { ...context, counters: keptCounts.counters }
   const deliveries = () => deliveriesTo(connection, outbox.delivery, withCounts)
   const delivering = roles && startDelivering(context, outbox, roles, deliveries)
   stack.defer(() => delivering?.stop())
   const collectors = protocolCollectors(config)
-  const reading = { pipeline, chains: Object.values(chains), clock, counters }
+  const reading = { pipeline, chains: Object.values(chains), clock, counters: keptCounts.counters }
   const make = () => deliveryMaker(connection, outbox.delivery, withCounts)
   const seen = () => presentState(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
-  const member = { context: withCounts, outbox, connection, chains, make, seen }
+  const member = { context: withCounts, outbox, connection, chains, endpointMemory, make, seen }
   const { own, now } = fleet ? await fleet.join(member, stack) : { own: outbox, now: seen }
   const intake = new Intake({ outbox: own, collectors, catchUpMs: config.collect.catchUpMs, time, log, ...reading })
   stack.defer(() => intake.stop())

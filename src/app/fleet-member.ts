@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import type { EndpointReport } from '../chain/endpoint/endpoint-pool.ts'
+import type { OpenChainReader } from '../chain/read/reader.ts'
 import { type CollectorConfig, protocolCollectors, serviceAddress } from '../config/config.ts'
 import { DeliveryLoop } from '../delivery/delivery.ts'
 import type { Destination } from '../delivery/destination.ts'
@@ -42,7 +44,7 @@ import type { MakeDelivery } from './delivering.ts'
 import { clientWhileHeld, noteKeyAnswer } from './fleet-delivering.ts'
 import { FleetIdentity } from './fleet-identity.ts'
 import { fleetReporting, reportsRole } from './fleet-reporting.ts'
-import { endpointStates } from './open-chains.ts'
+import type { EndpointMemory } from './open-chains.ts'
 import { daemonNameOf, logUpkeep, rolesOf } from './open-outbox.ts'
 
 /** Interval at which the database is asked for its clock. */
@@ -56,7 +58,8 @@ interface LoneDaemon {
   readonly context: AppContext
   readonly outbox: Outbox
   readonly connection: Pick<Connection, 'client' | 'destinations'>
-  readonly chains: Parameters<typeof endpointStates>[0]
+  readonly chains: Readonly<Record<string, OpenChainReader>>
+  readonly endpointMemory: EndpointMemory
   readonly make: () => MakeDelivery
   /** The present state of this daemon alone. */
   readonly seen: () => Observed
@@ -210,8 +213,8 @@ class FleetParts {
     const { context, chains: readers } = this.#daemon
     const { fleet, chains } = context.config
     if (this.#leases.isOutdated) return []
-    const served = new Set(endpointStates(readers).flatMap(({ state, chain }) => (state === 'well' ? [chain] : [])))
-    const names = chains.map(({ name }) => name).filter(name => served.has(name))
+    const isServed = (name: string) => readers[name]?.health().some(isToBeAsked) ?? false
+    const names = chains.map(({ name }) => name).filter(isServed)
     return workedLanes({ name: this.#name, configured: fleet.lanes, chains: names })
   }
 
@@ -228,6 +231,7 @@ class FleetParts {
     this.#keep(
       backfillWorker({
         ...{ context, outbox, sharedOutbox: this.#shared, engine: this.#engine, collectors: this.#collectors },
+        ...{ endpointMemory: this.#daemon.endpointMemory, name: this.#name, fleet: this.#leases },
         lanes: async () => (await this.#lanes.work(this.#worked, context.time)).windows,
         standsBack: id => this.#agreement.standsBack(id),
         reportFailure: this.#trouble.reportFailure,
@@ -345,6 +349,11 @@ class FleetParts {
       if (lease.failing !== undefined && lease.names.length === 0) await ask(stop)
     })
   }
+}
+
+/** Whether hours are read by an endpoint: one that limits the rate of calls answers, too. */
+function isToBeAsked({ state, trouble }: EndpointReport): boolean {
+  return state === 'well' || (state === 'resting' && trouble === 'limited')
 }
 
 /** Means of delivery that all destinations of a daemon share. */

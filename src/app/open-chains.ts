@@ -1,7 +1,14 @@
 import { basename } from 'node:path'
 import type { CallMeter } from '../chain/endpoint/call-meter.ts'
 import type { EndpointDeps } from '../chain/endpoint/endpoint.ts'
-import type { EndpointFailed, EndpointSource, EndpointWatch, PassedOver } from '../chain/endpoint/endpoint-pool.ts'
+import {
+  type EndpointFailed,
+  EndpointHealth,
+  type EndpointReport,
+  type EndpointSource,
+  type EndpointWatch,
+  type PassedOver,
+} from '../chain/endpoint/endpoint-pool.ts'
 import { hostOf } from '../chain/endpoint/failures.ts'
 import { ContractReader } from '../chain/read/node-questions.ts'
 import { createChainReader, type OpenChainReader } from '../chain/read/reader.ts'
@@ -20,20 +27,47 @@ interface ChainsDeps {
   readonly store?: Pick<IntakeStore, 'finalBlocks'> | undefined
   /** Counts the calls to a chain, by its name. Default: none are counted. */
   readonly meterOf?: (chain: string) => CallMeter | undefined
+  /** Shared by all readers that ask the same endpoints. Default: one of its own. */
+  readonly endpointMemory?: EndpointMemory
+}
+
+/** Health of the endpoints of all chains, and its log: one for all readers of a daemon, whichever asked last. */
+export class EndpointMemory {
+  readonly #deps: Pick<AppContext, 'log' | 'time'>
+  readonly #healths = new Map<string, EndpointHealth>()
+  readonly #watches = new Map<string, EndpointLog>()
+
+  constructor(deps: Pick<AppContext, 'log' | 'time'>) {
+    this.#deps = deps
+  }
+
+  healthOf(chain: string, place: number): EndpointHealth {
+    const key = `${place} ${chain}`
+    const health = this.#healths.get(key) ?? new EndpointHealth(this.#deps.time)
+    this.#healths.set(key, health)
+    return health
+  }
+
+  watchOf(chain: string): EndpointLog {
+    const watch = this.#watches.get(chain) ?? new EndpointLog(chain, this.#deps.log, this.#deps.time)
+    this.#watches.set(chain, watch)
+    return watch
+  }
 }
 
 /** Opens the configured chains; they are closed with the stack. */
 export function openChains(
   context: AppContext,
   stack: AsyncDisposableStack,
-  { store, meterOf }: ChainsDeps = {},
+  { store, meterOf, endpointMemory = new EndpointMemory(context) }: ChainsDeps = {},
 ): Readonly<Record<string, OpenChainReader>> {
   const { config, time, clock, log, redactor } = context
   redactor.add(secretsOf(config))
   const chains: Record<string, OpenChainReader> = {}
   for (const chain of config.chains) {
     const { name, id, settleMs, multicall } = chain
-    const watch = new EndpointLog(name, log, time)
+    const watch = endpointMemory.watchOf(name)
+    const healthOf = (place: number) => endpointMemory.healthOf(name, place)
     const passedOver: PassedOver = (endpoint, reason, kind) => {
       if (!outages.has(kind)) log.warn({ chain: name, endpoint, reason }, 'endpoint failed, another one is asked')
     }
@@ -57,6 +91,7 @@ export function openChains(
       earliestMs: () => clock?.earliestMs,
       passedOver,
       watch,
+      healthOf,
       contextFound,
       countsOf,
     }
@@ -73,10 +108,19 @@ export function endpointStates(chains: Readonly<Record<string, OpenChainReader>>
     reader.health().map(({ head, servesStateFrom, ...report }) => ({
       chain,
       ...report,
+      state: stateOf(report),
       ...(head && { head: { number: Number(head.number), atMs: head.timestampSeconds * 1000 } }),
       ...(servesStateFrom !== undefined && { servesStateFrom: Number(servesStateFrom) }),
     })),
   )
+}
+
+/** State of an endpoint for people: one that is asked as any other may have failed when it was asked last, or never have been asked. */
+function stateOf({ state, failuresInRow = 0, calls }: Omit<EndpointReport, 'host'>): EndpointState['state'] {
+  if (state !== 'well') return state
+  if (failuresInRow > 0) return 'failed'
+  const { answered = 0, error = 0, limited = 0 } = calls ?? {}
+  return answered + error + limited > 0 ? 'well' : 'unasked'
 }
 
 /**
@@ -166,10 +210,10 @@ export class EndpointLog implements EndpointWatch {
     this.#time = time
   }
 
-  failed({ endpoint, kind, reason, fix }: EndpointFailed): void {
+  failed({ endpoint, identity, kind, reason, fix }: EndpointFailed): void {
     if (!outages.has(kind)) return
     const nowMs = this.#time.steadyMs()
-    const outage = this.#of(endpoint)
+    const outage = this.#of(identity)
     outage.sinceMs ??= nowMs
     if (outage.isLogged) return
     // Why it is in quarantine is logged where that is decided.
@@ -182,8 +226,8 @@ export class EndpointLog implements EndpointWatch {
     outage.unlogged = 0
   }
 
-  served(endpoint: { readonly host: string }): void {
-    const outage = this.#outages.get(endpoint)
+  served(endpoint: { readonly host: string }, identity: object): void {
+    const outage = this.#outages.get(identity)
     if (outage?.sinceMs === undefined) return
     const nowMs = this.#time.steadyMs()
     const afterSeconds = Math.round((nowMs - outage.sinceMs) / 1000)
@@ -206,11 +250,11 @@ export class EndpointLog implements EndpointWatch {
     return this.#time.steadyMs() - overAtMs < flapMs
   }
 
-  #of(endpoint: object): Outage {
-    const known = this.#outages.get(endpoint)
+  #of(identity: object): Outage {
+    const known = this.#outages.get(identity)
     if (known) return known
     const outage = { isLogged: false, overAtMs: Number.NEGATIVE_INFINITY, unlogged: 0 }
-    this.#outages.set(endpoint, outage)
+    this.#outages.set(identity, outage)
     return outage
   }
 }

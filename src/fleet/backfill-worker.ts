@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
-import { Fault } from '../model/fault.ts'
+import { Fault, faultLine } from '../model/fault.ts'
 import { hourAt } from '../model/hour.ts'
 import { hourMs } from '../model/limits.ts'
 import type {
@@ -21,6 +21,7 @@ import {
   newClaim,
 } from './job-engine.ts'
 import type { Lane } from './lane.ts'
+import type { Leases } from './leases.ts'
 import { claimMs, reconcileMs } from './limits.ts'
 
 /** Result of a window, as it is kept with its job. */
@@ -39,6 +40,8 @@ export interface WindowClaim {
    * @throws Fault `hour-taken-over` when it is lost
    */
   readonly requireOwned: CommitStep
+  /** Notes that nothing of it can be read here now: another daemon, if there is one, gets it. */
+  readonly noteUnread: (fault: Fault) => void
 }
 
 /** Dependencies of `BackfillWorker`. */
@@ -46,6 +49,9 @@ export interface BackfillWorkerDeps {
   readonly store: Pick<FleetStore, 'transaction'>
   readonly backfills: Pick<BackfillStore, 'finish'>
   readonly engine: JobEngine
+  /** Name of this daemon. */
+  readonly name: string
+  readonly fleet: Pick<Leases, 'hasOthers'>
   /** The lanes that this daemon works now and that have windows. */
   readonly lanes: () => Promise<readonly Lane[]>
   /** Whether the collectors of a window are configured here. */
@@ -65,6 +71,8 @@ interface WindowReading {
   claim: Claim
   readonly stopping: AbortController
   readonly ended: Promise<void>
+  /** Why it is left to another daemon. */
+  trouble?: Fault
 }
 
 const instant = z
@@ -166,7 +174,7 @@ export class BackfillWorker {
 
   /** Never rejects. */
   async #read(lane: Lane, window: BackfillWindow, reading: WindowReading): Promise<void> {
-    const { engine, readWindow, time, reportFailure } = this.#deps
+    const { engine, readWindow, time, reportFailure, name, fleet } = this.#deps
     const { queue, stopping } = reading
     const requireOwned = oncePerCommit(async transaction => {
       const isOwned = !reading.claim.isLost && (await engine.keep(queue, reading.claim.attempt, transaction))
@@ -174,11 +182,19 @@ export class BackfillWorker {
       lose(reading)
       throw takenOver
     })
+    const noteUnread = (fault: Fault) => {
+      if (!fleet.hasOthers) return
+      reading.trouble = fault
+      stopping.abort(leftToOthers)
+    }
     const giveBack = async () => {
-      if (!reading.claim.isLost) await engine.release(queue, [reading.claim.attempt])
+      const { claim, trouble } = reading
+      if (trouble) this.#refusedAtMs.set(lane, time.steadyMs())
+      const note = trouble && { daemon: name, reason: faultLine(trouble) }
+      if (!claim.isLost) await engine.release(queue, [claim.attempt], note)
     }
     try {
-      const result = await readWindow(lane, window, { signal: stopping.signal, requireOwned: requireOwned })
+      const result = await readWindow(lane, window, { signal: stopping.signal, requireOwned, noteUnread })
       if (stopping.signal.aborted) await giveBack()
       else await this.#finish(queue, reading.claim.attempt, result)
     } catch (error) {
@@ -203,6 +219,7 @@ export class BackfillWorker {
 }
 
 const stopped = new Fault('stopped', 'the daemon ends')
+const leftToOthers = new Fault('stopped', 'nothing can be read here now: another daemon is let try')
 const takenOver = new Fault('hour-taken-over', 'another daemon has taken over these hours')
 
 function lose(reading: WindowReading): void {

@@ -28,9 +28,16 @@ export interface FetchedJob {
 /** A job, as any process sees it. */
 export interface SeenJob {
   readonly isDone: boolean
+  /** As it was given to `release` last; absent before, and once it is done. */
+  readonly handOver?: HandOver | undefined
   /** As it was given to `finish`; absent before. */
   readonly result?: unknown
 }
+
+const handOverShape = z.object({ daemon: z.string(), reason: z.string() })
+
+/** Name of the daemon that handed a job over, and why it could not do it. */
+export type HandOver = z.output<typeof handOverShape>
 
 interface JobEngineDeps {
   /** Connections to the database. */
@@ -155,7 +162,9 @@ export class JobEngine {
     return new Map(
       jobs.map(({ id, state, output }) => [
         id,
-        { isDone: doneStates.has(state), ...(state === 'completed' && { result: output }) },
+        doneStates.has(state)
+          ? { isDone: true, ...(state === 'completed' && { result: output }) }
+          : { isDone: false, handOver: handOverShape.safeParse(output).data },
       ]),
     )
   }
@@ -173,10 +182,10 @@ export class JobEngine {
     await (await this.#boss).deleteQueue(queue)
   }
 
-  /** Hands claimed jobs over: another daemon may claim them at once. */
-  async release(queue: string, attempts: readonly JobAttempt[]): Promise<void> {
+  /** Hands claimed jobs over: another daemon may claim them at once. @param handOver for who waits for them */
+  async release(queue: string, attempts: readonly JobAttempt[], handOver?: HandOver): Promise<void> {
     if (attempts.length === 0) return
-    await this.#use(queue, boss => boss.fail(queue, [...attempts], null))
+    await this.#use(queue, boss => boss.fail(queue, [...attempts], handOver ?? null))
   }
 
   /**

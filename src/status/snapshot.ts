@@ -141,10 +141,11 @@ export interface EndpointState {
   /** Of its address, the rest of which may be secret. */
   readonly host: string
   /**
-   * `resting`: it failed, and others are asked first. `wrong-id`: it serves another chain. `quarantine`: another host
+   * `well`: it served when it was asked last. `unasked`: it was never asked. `resting`: it failed, and others are asked first.
+   * `failed`: it failed, and its rest is over. `wrong-id`: it serves another chain. `quarantine`: another host
    * answered otherwise, or its logs contradict its receipts. `no-address`: it cannot serve.
    */
-  readonly state: 'well' | 'resting' | 'wrong-id' | 'quarantine' | 'no-address'
+  readonly state: 'well' | 'unasked' | 'resting' | 'failed' | 'wrong-id' | 'quarantine' | 'no-address'
   /** Why its address cannot be read, as a sentence without its subject; absent otherwise. */
   readonly reason?: string
   /**

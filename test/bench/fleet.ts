@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { deliveryMaker } from '../../src/app/delivering.ts'
 import { joinFleet } from '../../src/app/fleet-member.ts'
+import { EndpointMemory } from '../../src/app/open-chains.ts'
 import { type CollectorConfig, type Config, protocolCollectors } from '../../src/config/config.ts'
 import { destinationsOf } from '../../src/delivery/destination.ts'
 import { systemTime } from '../../src/edge/time.ts'
@@ -94,7 +95,13 @@ async function startMember(name: string, address: string, folder: string, stack:
     () => 'KEY',
   )
   const daemon = {
-    ...{ context, outbox, connection: { client, destinations }, chains: {} },
+    ...{
+      context,
+      outbox,
+      connection: { client, destinations },
+      chains: {},
+      endpointMemory: new EndpointMemory(context),
+    },
     make: () => deliveryMaker({ client }, outbox.delivery, context),
     seen: () => {
       throw new Error('nothing is reported')

@@ -16,8 +16,9 @@ import { type BlockPart, headCall, lacksPart, type SendCalls } from './rpc.ts'
 
 /** Failure of an endpoint, whatever work it was. `quarantine`: its answers are contradicted. */
 export interface EndpointFailed {
-  /** The same object each time. */
   readonly endpoint: { readonly host: string }
+  /** The same object each time, for all readers that share its health. */
+  readonly identity: object
   readonly kind: FailureKind | 'quarantine'
   /** A phrase that follows the host; no secret. */
   readonly reason: string
@@ -30,7 +31,7 @@ export interface EndpointWatch {
   /** Called after each failed work. */
   failed(failure: EndpointFailed): void
   /** Called after each work that went well, unless the endpoint is in quarantine. */
-  served(endpoint: { readonly host: string }): void
+  served(endpoint: { readonly host: string }, identity: object): void
   /** Called once for each kind of mistake in an endpoint's answers that does no harm, with a phrase that follows the host. */
   remarked(endpoint: { readonly host: string }, remark: string): void
 }
@@ -94,7 +95,7 @@ const endpointRestMsMax = 5 * 60_000
 const endpointQuarantineMs = 60 * 60_000
 
 /** Tracks whether an endpoint is well, rests after a failure, or is being probed. */
-class EndpointHealth {
+export class EndpointHealth {
   readonly #time: Time
   #failuresInRow = 0
   #restsUntilMs = 0
@@ -196,8 +197,13 @@ class PoolMember {
   #missing: EndpointFailure | undefined
   #lookAgainAtMs = 0
 
-  constructor(source: EndpointDeps | KeptEndpoint, open: (deps: EndpointDeps) => OpenEndpoint, time: Time) {
-    this.health = new EndpointHealth(time)
+  constructor(
+    source: EndpointDeps | KeptEndpoint,
+    open: (deps: EndpointDeps) => OpenEndpoint,
+    time: Time,
+    health: EndpointHealth,
+  ) {
+    this.health = health
     this.#time = time
     this.#source = source
     this.#openWith = open
@@ -301,6 +307,8 @@ export interface PoolDeps {
   readonly meter?: CallMeter | undefined
   /** Where the outcomes of calls are counted. Default: from 0. */
   readonly countsOf?: CountsOf | undefined
+  /** Health of the endpoint at a place of the list, where several readers ask it. Default: one of its own. */
+  readonly healthOf?: ((place: number) => EndpointHealth) | undefined
 }
 
 /** An endpoint with a known address. */
@@ -313,12 +321,15 @@ interface Member {
 export type EndpointSource = string | EndpointDeps | KeptEndpoint
 
 function membersOf(
-  { id: chainId, time, meter, countsOf }: PoolDeps,
+  { id: chainId, time, meter, countsOf, healthOf = () => new EndpointHealth(time) }: PoolDeps,
   endpoints: readonly EndpointSource[],
 ): PoolMember[] {
   const context = { chainId, time, meter, countsOf, isOnlyOne: endpoints.length === 1 }
   const open = (one: EndpointDeps) => openEndpoint(one, context)
-  return endpoints.map(one => new PoolMember(typeof one === 'string' ? { url: one } : one, open, time))
+  return endpoints.map((source, place) => {
+    const deps = typeof source === 'string' ? { url: source } : source
+    return new PoolMember(deps, open, time, healthOf(place))
+  })
 }
 
 /** The endpoints of one chain, in the order of preference. */
@@ -457,7 +468,7 @@ export class EndpointPool {
     try {
       const outcome = await work(endpoint)
       health.didWell()
-      if (!health.isInQuarantine) this.#deps.watch?.served(endpoint)
+      if (!health.isInQuarantine) this.#deps.watch?.served(endpoint, health)
       return outcome
     } finally {
       signal.removeEventListener('abort', givenUp)
@@ -467,7 +478,8 @@ export class EndpointPool {
 
   #failed({ endpoint, health }: Member, failure: EndpointFailure): void {
     health.failed(failure)
-    this.#deps.watch?.failed({ endpoint, kind: failure.kind, reason: failure.reason, fix: adviceOf(failure) })
+    const { kind, reason } = failure
+    this.#deps.watch?.failed({ endpoint, identity: health, kind, reason, fix: adviceOf(failure) })
   }
 
   /**
@@ -534,7 +546,7 @@ export class EndpointPool {
     for (const { endpoint, health } of this.#members) {
       if (endpoint.host !== host) continue
       health.quarantine(reason)
-      this.#deps.watch?.failed({ endpoint, kind: 'quarantine', reason })
+      this.#deps.watch?.failed({ endpoint, identity: health, kind: 'quarantine', reason })
     }
   }
 

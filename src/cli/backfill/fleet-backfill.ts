@@ -1,5 +1,5 @@
 import type { Time } from '../../edge/time.ts'
-import { backfillQueue, JobEngine, type SeenJob, windowJob } from '../../fleet/job-engine.ts'
+import { backfillQueue, type HandOver, JobEngine, type SeenJob, windowJob } from '../../fleet/job-engine.ts'
 import { type Lane, laneOf } from '../../fleet/lane.ts'
 import { claimMs } from '../../fleet/limits.ts'
 import type { BackfillNews, BackfillRead } from '../../intake/backfill/backfill.ts'
@@ -83,6 +83,7 @@ class FleetBackfill {
   readonly #time: Time
   readonly #windows: readonly WindowOfFleet[]
   #saidIdle = ''
+  readonly #notedHandOvers = new Set<string>()
   /** Reads that failed, one after the other. */
   #failures = 0
 
@@ -142,6 +143,7 @@ class FleetBackfill {
       for (const window of windows) {
         const job = jobs.get(window.job.id)
         if (job?.isDone) window.ended = partFromRecord(job.result)
+        if (job?.handOver) this.#noteHandOver(window.lane, job.handOver)
       }
       // Also those that were lost with the engine's tables: hours that were read are not read again.
       const missing = windows.filter(({ job, ended }) => !ended && !jobs.has(job.id))
@@ -162,6 +164,13 @@ class FleetBackfill {
       const queue = backfillQueue(lane)
       await act(queue, windows, await this.#engine.jobsOf(queue))
     }
+  }
+
+  /** Once for each daemon and lane. */
+  #noteHandOver(lane: Lane, { daemon, reason }: HandOver): void {
+    const key = `${daemon} ${lane}`
+    if (!this.#notedHandOvers.has(key)) note(`${daemon} lets other daemons try: ${reason}`)
+    this.#notedHandOvers.add(key)
   }
 
   async #noteIdleLanes(): Promise<void> {

@@ -236,7 +236,8 @@ export function fleetFamilies({ fleet }: Pick<Scrape, 'fleet'>): Family[] {
   ]
 }
 
-const states = ['well', 'unreachable', 'wrong-id', 'behind', 'pruned', 'limited', 'quarantine', 'no-address'] as const
+const failedStates = ['unreachable', 'wrong-id', 'behind', 'pruned', 'limited', 'quarantine', 'no-address'] as const
+const states = ['well', 'unasked', ...failedStates] as const
 
 /** Metrics of the nodes that chains are read from. */
 function endpointFamilies({ endpoints }: Scrape): Family[] {
@@ -244,7 +245,7 @@ function endpointFamilies({ endpoints }: Scrape): Family[] {
   return [
     gauge(
       'tidegauge_endpoint_state',
-      '1 for the state of a node when it was asked last, 0 for the others.',
+      '1 for the state of a node when it was asked last (unasked: it never was), 0 for the others.',
       sources.flatMap(({ labels, endpoint }) => stateSamples(states, stateOf(endpoint), labels)),
     ),
     gauge(
@@ -268,7 +269,7 @@ function endpointFamilies({ endpoints }: Scrape): Family[] {
 }
 
 function stateOf({ state, trouble }: EndpointState): (typeof states)[number] {
-  return state === 'no-address' || state === 'quarantine' ? state : (trouble ?? 'well')
+  return state === 'no-address' || state === 'quarantine' || state === 'unasked' ? state : (trouble ?? 'well')
 }
 
 /** Labels of each endpoint. Two of a chain on one host, with different keys, are numbered: two lines with the same labels would be one series. */

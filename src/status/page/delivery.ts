@@ -130,7 +130,7 @@ ${table('chains', ['Chain', 'Endpoint', 'State', 'Head', 'Depth', 'Limits'], row
 
 function endpoint(state: EndpointState, nowMs: number): Html {
   return html`<tr role="row"><td role="cell">${state.chain}</td><th role="rowheader" scope="row" class="id">${state.host}</th><td role="cell"${
-    state.state === 'well' ? nothing : html` class="old"`
+    state.state === 'well' || state.state === 'unasked' ? nothing : html` class="old"`
   }>${stateText(state, nowMs)}</td><td role="cell">${headText(state, nowMs)}</td><td role="cell">${depthText(state)}</td><td role="cell">${limitsText(state)}</td></tr>
 `
 }
@@ -144,7 +144,7 @@ const troubleText: Readonly<Record<NonNullable<EndpointState['trouble']>, string
   limited: 'it limits the rate of calls',
 }
 
-function stateText({ state, reason, restsUntilMs, head, trouble, calls }: EndpointState, nowMs: number): Html {
+function stateText({ state, reason, restsUntilMs, trouble }: EndpointState, nowMs: number): Html {
   if (state === 'no-address') return html`${reason ?? 'has no address'}`
   if (state === 'wrong-id') return html`serves another chain`
   if (state === 'quarantine') {
@@ -154,8 +154,7 @@ function stateText({ state, reason, restsUntilMs, head, trouble, calls }: Endpoi
     return html`${trouble === undefined ? 'failed' : troubleText[trouble]}, others are asked first${restsUntilMs === undefined ? nothing : html` until ${until(restsUntilMs, nowMs)}`}`
   }
   if (trouble !== undefined) return html`asked last, ${troubleText[trouble]}`
-  // An hour whose block is known already needs no head.
-  return head || (calls?.answered ?? 0) > 0 ? html`well` : html`not asked yet`
+  return state === 'unasked' ? html`not asked yet` : html`well`
 }
 
 function headText({ head }: EndpointState, nowMs: number): Html {

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { AppContext } from '../../../src/app/context.ts'
 import { deliveryMaker } from '../../../src/app/delivering.ts'
 import { type FleetMember, joinFleet } from '../../../src/app/fleet-member.ts'
+import { EndpointMemory } from '../../../src/app/open-chains.ts'
 import { protocolCollectors } from '../../../src/config/config.ts'
 import { destinationsOf } from '../../../src/delivery/destination.ts'
 import type { Time } from '../../../src/edge/time.ts'
@@ -129,7 +130,13 @@ export class FleetLife implements Owner {
       ref => (ref.kind === 'env' ? ref.name : ref.path),
     )
     const daemon = {
-      ...{ context, outbox, connection: { client, destinations }, chains: {} },
+      ...{
+        context,
+        outbox,
+        connection: { client, destinations },
+        chains: {},
+        endpointMemory: new EndpointMemory(context),
+      },
       make: () => deliveryMaker({ client }, outbox.delivery, context),
       seen: () => {
         throw new Error('nothing is reported')

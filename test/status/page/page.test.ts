@@ -4,6 +4,7 @@ import { troublesOf } from '../../../src/status/page/hours.ts'
 import { liveScript } from '../../../src/status/page/live-script.ts'
 import { page } from '../../../src/status/page/page.ts'
 import { initialsOf } from '../../../src/status/page/protocols.ts'
+import type { EndpointState } from '../../../src/status/snapshot.ts'
 import { emptySnapshot, lastHour, richSnapshot, weekRow } from '../../support/snapshot.ts'
 
 const rich = page(richSnapshot)
@@ -97,15 +98,13 @@ describe('the page', () => {
     expect(push('delivered')).toContain('>delivered, ')
   })
 
-  it('calls an endpoint well that answered, before a block of its head was needed', () => {
-    const calls = { answered: 0, error: 0, limited: 0, unanswered: 0 }
-    const state = (answered: number) =>
-      page({
-        ...richSnapshot,
-        endpoints: [{ chain: 'local', host: 'h', state: 'well', calls: { ...calls, answered } }],
-      })
-    expect(state(0)).toContain('not asked yet')
-    expect(state(1)).not.toContain('not asked yet')
+  it.each<[state: EndpointState['state'], text: string]>([
+    ['unasked', '<td role="cell">not asked yet</td>'],
+    ['well', '<td role="cell">well</td>'],
+    ['failed', '<td role="cell" class="old">asked last, it did not answer</td>'],
+  ])('says of an endpoint that is %s: %s', (state, text) => {
+    const trouble = state === 'failed' ? ({ trouble: 'unreachable' } as const) : {}
+    expect(page({ ...richSnapshot, endpoints: [{ chain: 'local', host: 'h', state, ...trouble }] })).toContain(text)
   })
 
   it('shows the daemons of a fleet, which of them are away, and what a person should see to', () => {
