@@ -9,7 +9,9 @@ import { temporaryFolder } from '../support/folder.ts'
 const rooms: Readonly<Record<string, readonly string[]>> = {
   fleet: [
     'src/fleet',
-    ...['backfill-windows', 'fleet-identity', 'fleet-member', 'fleet-reporting'].map(name => `src/app/${name}.ts`),
+    ...['backfill-windows', 'fleet-delivering', 'fleet-identity', 'fleet-member', 'fleet-reporting'].map(
+      name => `src/app/${name}.ts`,
+    ),
     ...['src/cli/backfill/fleet-backfill.ts', 'src/cli/commands/fleet.ts'],
   ],
   postgres: ['src/outbox/postgres', 'src/outbox/move.ts', 'src/cli/commands/move.ts'],
