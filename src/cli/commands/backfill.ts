@@ -130,7 +130,8 @@ async function collectAndDeliver(
   await printResult({ json: () => summaryJson(summary), text: () => printSummary(summary) }, options)
   noteEarly(end)
   noteLeft(end, options)
-  const [dead, heldCount] = [after.dead - before.dead, after.held - before.held]
+  // Fewer are held where a unit is corrected.
+  const [dead, heldCount] = [after.dead - before.dead, Math.max(0, after.held - before.held)]
   if (after.due + dead + heldCount > 0) {
     const next = delivery.by === 'daemon' ? 'the running daemon delivers them' : 'tidegauge flush'
     const advice = after.due > 0 ? ` (${next})` : ''

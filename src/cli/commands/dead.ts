@@ -92,7 +92,8 @@ async function noteStaying(stays: readonly DeadOrHeldMetric[], { outbox }: Selec
   if (byId.length > idsMax) note(`  and ${counted(byId.length - idsMax, 'metric id')} more`)
   const which = byId.length > idsMax ? 'ID…' : byId.map(({ id }) => id).join(' ')
   note(`  → if that is meant: tidegauge held release ${which} --allow-unit-change`)
-  note(`    if not, repair the collector and then: tidegauge held drop ${which}`)
+  note(`    if not, once the collector is repaired: tidegauge ${againWords(stays)}`)
+  note(`    what cannot be read again is given up for ever: tidegauge held drop ${which}`)
 }
 
 /** `ls`: dead or held metrics as a table. */
@@ -316,11 +317,22 @@ const heldWords: Record<Exclude<DeadOrHeldMetric['kind'], 'refused'>, string> = 
   unit: 'another unit than before',
 }
 
-function nextSteps({ id, hour, kind, state }: DeadOrHeldMetric): readonly (readonly [when: string, words: string])[] {
+/** The command that reads the hours of metrics again, from a repaired collector. */
+function againWords(metrics: readonly Pick<DeadOrHeldMetric, 'hour' | 'collector'>[]): string {
+  const hours = metrics.map(({ hour }) => hour).toSorted((a, b) => a - b)
+  const [from = '', to = ''] = [hours[0], hours.at(-1)].map(hour => hour && hourText(hour))
+  const collectors = [...new Set(metrics.map(({ collector }) => collector))].map(shellWord)
+  return `backfill --from ${from} --to ${to} --only ${collectors.join(' ')} --overwrite`
+}
+
+function nextSteps(metric: DeadOrHeldMetric): readonly (readonly [when: string, words: string])[] {
+  const { id, hour, kind, state } = metric
   const target = `${id} --hour ${hourText(hour)}`
-  const giveUp = ['to give it up', `${state} drop ${target}`] as const
+  const giveUp = ['to give it up for ever', `${state} drop ${target}`] as const
   if (kind === 'refused') return [['once the service takes it', `dead retry ${target}`], giveUp]
   const origin = ['to see where it came from', `explain ${id} ${hourText(hour)}`] as const
-  if (kind === 'unit') return [origin, ['if the change is meant', `held release ${id} --allow-unit-change`], giveUp]
-  return [origin, ['if the value is right', `held release ${target}`], giveUp]
+  const isRight = ['if the value is right', `held release ${target}`] as const
+  const isMeant = ['if the change is meant', `held release ${id} --allow-unit-change`] as const
+  const again = ['once the collector is repaired', againWords([metric])] as const
+  return [origin, kind === 'unit' ? isMeant : isRight, again, giveUp]
 }

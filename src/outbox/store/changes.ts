@@ -78,6 +78,16 @@ export function* storedRows(places: readonly MetricPlace[]): StoreWork<OutboxRow
     WHERE stored.hour = wanted.hour AND stored.metric = wanted.metric`)
 }
 
+/** Units of those of the rows that are held for theirs, by `placeKey`; `undefined` for none. */
+export function* heldUnits(stored: readonly OutboxRow[]): StoreWork<ReadonlyMap<number, string | undefined>> {
+  const places = stored.filter(({ state }) => state === stateNumber('held')).map(({ hour, metric }) => [hour, metric])
+  if (places.length === 0) return new Map()
+  const records = yield* query<MetricPlace & { readonly unit: string | null }>(sql`
+    SELECT hour, metric, unit FROM tidegauge.detained
+    WHERE kind = 'unit' AND (hour, metric) IN (SELECT hour, metric FROM ${rows(placeColumns, places)} AS held)`)
+  return new Map(records.map(row => [placeKey(row), row.unit ?? undefined]))
+}
+
 /** Key of a metric's row. */
 export function placeKey({ hour, metric }: MetricPlace): number {
   return hour * 2 ** 31 + metric
@@ -136,9 +146,9 @@ export class MetricChanges {
     return true
   }
 
-  /** Gives a stored metric another value and state; the value before is kept. */
+  /** Gives a stored metric another value or state; a value that changes is kept. */
   replace(row: OutboxRow, value: number, to: MetricState, nowMs: number): void {
-    this.#earlier.push([row.hour, row.metric, nowMs, row.value])
+    if (row.value !== value) this.#earlier.push([row.hour, row.metric, nowMs, row.value])
     this.#put({ ...row, value, state: stateNumber(to) })
   }
 

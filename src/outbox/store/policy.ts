@@ -29,6 +29,8 @@ interface EnqueuedInto {
   /** By metric id; changed where a metric is described in another way. */
   readonly metricsById: Map<string, KnownMetric>
   readonly changes: MetricChanges
+  /** Units of stored metrics that are held for theirs, by `placeKey`. */
+  readonly heldUnits: ReadonlyMap<number, string | undefined>
 }
 
 /** Result of enqueuing metrics of an hour. */
@@ -43,7 +45,8 @@ export interface Enqueued {
 
 /**
  * Decides on metrics that were collected. The first value of a metric and hour stands, or is corrected; the first value of
- * a metric id locks its unit from that hour on; a value with another unit is held. Pure but for what it is given.
+ * a metric id locks its unit from that hour on; a value with another unit is held, until it is read in the locked one, or a
+ * person decides. Pure but for what it is given.
  *
  * @returns the counts of new and changed metrics, and those that no process can have sent before the commit
  */
@@ -95,16 +98,21 @@ function enter(into: EnqueuedInto, entry: EnqueuedValue): void {
   else describeFrom(into, entry)
 }
 
-/** @returns whether the value changes */
+/** @returns whether the value changes, or the unit that it is held for */
 function correct(into: EnqueuedInto, entry: EnqueuedValue, before: OutboxRow): boolean {
-  const { row, hold, isPrivate } = entry
+  const { row, metric, hold, isPrivate } = entry
+  const { changes, heldUnits } = into
   const from = stateOf(before.state)
   const isPublished = from === 'private' && !isPrivate
-  if ((before.value === row.value && !isPublished) || from === 'dropped') return false
-  const { changes } = into
-  const to = from === 'held' || hold ? 'held' : stateUnheld(isPrivate)
+  const isHeldForUnit = from === 'held' && heldUnits.has(placeKey(row))
+  const isUnitChanged = isHeldForUnit && (hold?.kind !== 'unit' || heldUnits.get(placeKey(row)) !== metric.unit)
+  const isChanged = before.value !== row.value || isPublished || isUnitChanged
+  if (!isChanged || from === 'dropped') return false
+  // A plausible value in place of one that was not: a person has not seen it yet.
+  const isStillHeld = from === 'held' && !isHeldForUnit && !hold
+  const to = isStillHeld || hold ? 'held' : stateUnheld(isPrivate)
   changes.replace(before, row.value, to, row.collectedMs)
-  if (from === 'held' && !hold) changes.remark(row, `; its value was ${before.value}, and is ${row.value} now`)
+  if (isStillHeld) changes.remark(row, `; its value was ${before.value}, and is ${row.value} now`)
   else changes.free(row)
   if (hold) detain(into, entry, hold)
   if (to !== 'held') describeFrom(into, entry)

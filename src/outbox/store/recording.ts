@@ -4,7 +4,7 @@ import { type Hour, hourAt, hourFromNumber, hourNumber } from '../../model/hour.
 import { jsonOf } from '../../model/json.ts'
 import type { Metric, Provenance } from '../../model/metric.ts'
 import type { CollectionOutcome, PinnedHour } from '../contract/hours.ts'
-import { MetricChanges, storedRows } from './changes.ts'
+import { heldUnits, MetricChanges, storedRows } from './changes.ts'
 import { rowDigest } from './digest.ts'
 import { endOfHour, type HourColumns, type ReadingEnd } from './end-of-hour.ts'
 import { lockWithDependents, renewDerived } from './inputs.ts'
@@ -112,14 +112,16 @@ function* loadedMetrics(outcomes: readonly RecordedOutcome[], collectors: Number
       return { ...metric, collector, collectorNumber: collectorNumber ?? 0, since: hourNumber(hour) }
     })
   })
-  if (metrics.length === 0) return { metricsById: new Map<string, KnownMetric>(), changes: new MetricChanges() }
+  if (metrics.length === 0)
+    return { metricsById: new Map<string, KnownMetric>(), changes: new MetricChanges(), heldUnits: new Map() }
   const byId = yield* registerMetrics(metrics, yield* lockProtocols(metrics.map(({ protocolId }) => protocolId)))
   const places = outcomes.flatMap(({ outcome }) =>
     outcome.acceptedValues.map(({ metric: { id, hour } }) => {
       return { hour: hourNumber(hour), metric: byId.get(id)?.number ?? 0 }
     }),
   )
-  return { metricsById: byId, changes: new MetricChanges(yield* storedRows(places)) }
+  const stored = yield* storedRows(places)
+  return { metricsById: byId, changes: new MetricChanges(stored), heldUnits: yield* heldUnits(stored) }
 }
 
 function endOf({ outcome: { failure, unexpected }, isPart, nowMs }: RecordedOutcome): ReadingEnd {

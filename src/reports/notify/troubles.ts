@@ -167,7 +167,7 @@ function unresolvedTrouble({ kind, collector, count, hour, reason }: UnresolvedC
       return {
         ...trouble,
         what: `${metrics} ${count === 1 ? 'is' : 'are'} held, ${newest}`,
-        do: 'tidegauge held ls; then held release or held drop',
+        do: 'tidegauge held ls; held show says what to do',
       }
   }
 }

@@ -287,7 +287,7 @@ interface HourTrouble {
 /** Commands for metrics that wait for a person. */
 const fixes: Partial<Readonly<Record<CellShape, string>>> = {
   dead: 'tidegauge dead ls lists them; dead retry sends them again, dead drop gives them up',
-  held: 'tidegauge held ls lists them; held release sends them, held drop gives them up',
+  held: 'tidegauge held ls lists them; held show says what to do',
 }
 
 /** The troubles in the grid, those with the newest hour first. */

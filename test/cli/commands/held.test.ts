@@ -55,6 +55,26 @@ describe('a value held back', () => {
     })
   })
 
+  it('for a mistaken unit is sent once its hours are read again from the repaired collector, as its advice says', async () => {
+    const { service, run, read, give, config } = await stage(bounded)
+    const [first, from, to] = [hourBack(4), hourBack(3), hourBack(2)]
+    await run('collect', '--hour', first)
+    give({ ...bounded, metrics: { ...bounded.metrics, Rate: { unit: '%%' } } })
+    for (const hour of [from, to]) await run('collect', '--hour', hour)
+    const words = (last: string) =>
+      `backfill --config ${config} --from ${from} --to ${last} --only pool/given --overwrite`.replaceAll('/', '\\/')
+    expect((await run('held', 'show', 'pool___Rate', '--hour', from)).stdout).toMatch(new RegExp(words(from)))
+    expect((await run('held', 'release', '--all')).stderr).toMatch(new RegExp(words(to)))
+    give(bounded)
+    const advised = ['backfill', '--from', from, '--to', to, '--only', 'pool/given', '--overwrite']
+    expect(await run(...advised)).toMatchObject({ code: 0, stdout: expect.stringMatching(/ 2\n/) })
+    expect(await read('held')).toEqual([])
+    const rates = service.stored.filter(({ id }) => id === 'pool___Rate')
+    expect(rates.map(({ timestamp, unit }) => [timestamp, unit]).toSorted()).toEqual(
+      [first, from, to].map(hour => [hour, '%']),
+    )
+  })
+
   it('for its unit alone goes with collect --allow-unit-change, at first or the second time', async () => {
     const { service, run, read, give } = await stage(bounded)
     await run('collect', '--hour', hourBack(4))

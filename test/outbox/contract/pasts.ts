@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { metricId } from '../../../src/model/metric.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import type { NewPlace } from './place.ts'
-import { at, begun, changed, correct, deliver, dueOf, held, only, record, refuse } from './steps.ts'
+import { at, balanceOf, begun, changed, correct, deliver, dueOf, held, only, record, refuse } from './steps.ts'
 
 /** The metric with a value in another unit, or without one. */
 const inUnit = (unit: string | undefined, hour = anHour, value = 1) => {
@@ -103,6 +103,37 @@ export function pastsContract(newPlace: NewPlace): void {
       expect(new Set(await dueOf(again))).toEqual(new Set([inUnit('USD'), inUnit('cents', at(1))]))
       await record(again, [inUnit('USD', at(2))])
       expect(await again.operators.deadOrHeld({ state: 'held' })).toMatchObject([{ kind: 'unit', unit: 'USD' }])
+    })
+
+    it('is mended by reading the hour again: in the locked unit the value is due, in another one held for that', async () => {
+      const { outbox, handles } = await begun(newPlace)
+      await record(outbox, [inUnit('USD')])
+      await record(outbox, [inUnit('USDD', at(1))])
+      expect(await record(outbox, [inUnit('USD', at(1))]), 'the first value stands').toMatchObject({ corrected: 0 })
+      expect(await correct(outbox, [inUnit('USDD', at(1))]), 'no difference').toMatchObject({ corrected: 0 })
+      expect(await correct(outbox, [inUnit('UDS', at(1))])).toMatchObject({ corrected: 1 })
+      const again = await handles.reopened()
+      const heldNow = () => again.operators.deadOrHeld({ state: 'held' })
+      expect(await heldNow()).toMatchObject([{ kind: 'unit', unit: 'UDS', reason: expect.stringMatching(/is UDS/) }])
+      expect(await correct(again, held([inUnit('USD', at(1))]))).toMatchObject({ corrected: 1 })
+      expect(await heldNow()).toMatchObject([{ kind: 'bounds', unit: 'USD' }])
+      expect(await correct(again, [inUnit('USDD', at(1), 2)])).toMatchObject({ corrected: 1 })
+      expect(await correct(again, [inUnit('USD', at(1), 2)])).toMatchObject({ corrected: 1 })
+      expect(await heldNow()).toEqual([])
+      expect(new Set(await dueOf(again))).toEqual(new Set([inUnit('USD'), inUnit('USD', at(1), 2)]))
+      const [entry] = await again.operators.history(id, at(1))
+      expect(entry, 'a value that was the same is no earlier one').toMatchObject({ earlier: [{ value: 1 }] })
+    })
+
+    it('that is mended leaves what is private private, and what a person dropped dropped', async () => {
+      const { outbox } = await begun(newPlace)
+      await record(outbox, [inUnit('USD')])
+      await record(outbox, [{ metric: inUnit('cents', at(1)), isPrivate: true }])
+      await record(outbox, [inUnit('cents', at(2))])
+      await outbox.operators.drop({ state: 'held', hour: at(2) })
+      expect(await correct(outbox, [{ metric: inUnit('USD', at(1)), isPrivate: true }])).toMatchObject({ corrected: 1 })
+      expect(await correct(outbox, [inUnit('USD', at(2))])).toMatchObject({ corrected: 0 })
+      expect(await balanceOf(outbox)).toMatchObject({ due: 1, private: 1, dropped: 1, held: 0 })
     })
 
     it('is that of the next value, for all hours, where it was lost in a damaged store', async () => {
