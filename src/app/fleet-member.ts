@@ -130,7 +130,8 @@ class FleetParts {
     this.#collectors = protocolCollectors(config)
     this.#trouble = troubleLog(context, outbox)
     const { reportFailure } = this.#trouble
-    this.#engine = this.#keep(new JobEngine({ statements: sharedOutbox.jobs, time, reportFailure }))
+    const explain = (error: unknown) => outbox.health.explain(error)
+    this.#engine = this.#keep(new JobEngine({ statements: sharedOutbox.jobs, time, reportFailure, explain }))
     const { store } = sharedOutbox
     const agreeing = {
       store,

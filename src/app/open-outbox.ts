@@ -153,8 +153,11 @@ export function logUpkeep(log: Log, news: UpkeepNews): void {
     case 'disk-full':
       log.error({ reason: news.sentence }, 'the disk is full: collecting waits')
       return
+    case 'read-only':
+      log.error({ reason: news.sentence }, 'the outbox can only be read: collecting waits')
+      return
     case 'room-again':
-      log.info('there is room on the disk again: collecting goes on')
+      log.info('new values can be stored again: collecting goes on')
       return
     case 'locked':
       log.warn({ reason: news.sentence }, 'the outbox cannot be written for now: nothing is lost')

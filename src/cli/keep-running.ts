@@ -133,7 +133,8 @@ class DaemonKeeper implements Disposable {
       try {
         return { kind: 'daemon', context, daemon: await start(context, this.#reloads, damage) }
       } catch (error) {
-        const mayPassSoon = error instanceof Fault && ['outbox-unusable', 'disk-full'].includes(error.code)
+        const mayPassSoon =
+          error instanceof Fault && ['outbox-unusable', 'disk-full', 'database-read-only'].includes(error.code)
         if (!again && !(error instanceof Fault && isOfOutbox(error))) throw error
         reason = faultLine(error)
         waitMs = mayPassSoon ? roomLookMs : breakageRestMs

@@ -415,7 +415,7 @@ export class LocalHours {
 
   #isAway(error: unknown): boolean {
     const fault = this.#explained(error)
-    return fault instanceof Fault && (fault.code === 'database-unreachable' || fault.code === 'disk-full')
+    return fault instanceof Fault && ['database-unreachable', 'database-read-only', 'disk-full'].includes(fault.code)
   }
 
   #explained(error: unknown): unknown {

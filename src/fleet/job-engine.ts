@@ -45,6 +45,8 @@ interface JobEngineDeps {
   readonly time: Pick<Time, 'nowMs' | 'steadyMs' | 'sleep'>
   /** Called with errors of the engine's own upkeep, which is repeated. They may name the database's host. */
   readonly reportFailure: (error: unknown) => void
+  /** Turns an error of the database into a Fault; returns any other unchanged. Default: all stay as they are. */
+  readonly explain?: (error: unknown) => unknown
 }
 
 /** Time for which the result of a job is kept. Ended jobs are deleted as often. */
@@ -79,6 +81,8 @@ export class JobEngine {
   #isStopped = false
   /** Since when calls fail, by the steady clock; absent while they are accepted. */
   #failingSinceMs: number | undefined
+  /** Of the last call that failed. */
+  #failure: unknown
 
   constructor(deps: JobEngineDeps) {
     this.#deps = deps
@@ -89,7 +93,9 @@ export class JobEngine {
     const failingMs = this.#deps.time.steadyMs() - (this.#failingSinceMs ?? Number.POSITIVE_INFINITY)
     if (failingMs < failingMsMax) return []
     const failing = Math.floor(failingMs / 1_000)
-    return [`the database has accepted no claim of an hour for ${failing} s: see the log of this daemon for the reason`]
+    const explained = this.#deps.explain?.(this.#failure) ?? this.#failure
+    const reason = explained instanceof Error ? explained.message : 'it does not answer'
+    return [`the database has accepted no claim of an hour for ${failing} s: ${reason}`]
   }
 
   /** Inserts jobs, except those whose id exists. @param tx to insert them in a transaction */
@@ -220,6 +226,7 @@ export class JobEngine {
       return done
     } catch (error) {
       this.#failingSinceMs ??= this.#deps.time.steadyMs()
+      this.#failure = error
       if (isGone(error)) this.#forget(bossStart)
       throw error
     }

@@ -50,6 +50,8 @@ export class Leases {
   #term = 0
   #renewedAtMs = Number.NEGATIVE_INFINITY
   #acceptedAtMs: number
+  /** Why the last renewal was not accepted; absent when it was. */
+  #failure: string | undefined
   #hasOthers = false
   #isOverAtMs = Number.NEGATIVE_INFINITY
   #isOutdated = false
@@ -103,7 +105,9 @@ export class Leases {
     const silentMs = this.#deps.time.steadyMs() - this.#acceptedAtMs
     if (silentMs < unrenewedMsMax) return []
     const silent = Math.floor(silentMs / 1_000)
-    return [`the database has accepted no claim of this daemon for ${silent} s: see its log for the reason`]
+    return [
+      `the database has accepted no claim of this daemon for ${silent} s: ${this.#failure ?? 'it does not answer'}`,
+    ]
   }
 
   /**
@@ -152,6 +156,7 @@ export class Leases {
       if (!this.#isOutdated) await this.#renew()
     } catch (error) {
       const explained = reportFailure(error)
+      this.#failure = explained instanceof Error ? explained.message : undefined
       if (explained instanceof Fault && explained.code === 'database-version') {
         this.#isOutdated = true
         this.lose()
@@ -172,6 +177,7 @@ export class Leases {
     this.#hasOthers = renewal.hasOthers
     if (renewal.isAnyOver) this.#isOverAtMs = sentAtMs
     this.#acceptedAtMs = sentAtMs
+    this.#failure = undefined
     const held = [...this.#all].reduce((count, lease) => count + lease.names.length, 0)
     // A server that took over from another one may lack the latest commits: then it begins again.
     const isBehind = before > 0 && renewal.term === before && renewal.held < held

@@ -23,6 +23,8 @@ const permanenceByCode = {
   'outbox-corrupt': 'transient',
   /** There is no room to store anything new. */
   'disk-full': 'transient',
+  /** The database of the outbox can only be read now. */
+  'database-read-only': 'transient',
   /** The database of the outbox cannot be reached now. */
   'database-unreachable': 'transient',
   /** The database of the outbox does not let this user in. */
@@ -167,6 +169,7 @@ const ofOutbox: ReadonlySet<FaultCode> = new Set([
   'outbox-moved',
   'outbox-corrupt',
   'disk-full',
+  'database-read-only',
   'database-unreachable',
   'database-unusable',
   'database-failed',

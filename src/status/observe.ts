@@ -444,7 +444,7 @@ export async function scrape(observation: Scraped): Promise<Scrape> {
     gaps,
     late: overview.late,
     gates: gatesOf(observation, overview),
-    disk: { isFull: outbox.health.fullSentence !== undefined, room: outbox.health.room },
+    disk: { isFull: outbox.health.fullSentence !== undefined && !outbox.health.isReadOnly, room: outbox.health.room },
     ...(clock && { isClockBelieved: clock.kind === 'trusted' }),
     counters,
   }

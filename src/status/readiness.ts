@@ -132,14 +132,15 @@ function sentencesOf(
   const { destinations, deadAndHeld } = lateness
   const isStarting = nowMs - startedAtMs < overdueMs
   const { uncollected, incomplete, unplanned } = lateHours(input, lateness, isStarting)
-  const full = outbox.health.fullSentence
+  const { fullSentence: full, isReadOnly } = outbox.health
   const lockSentence = outbox.health.lockedSentence(nowMs)
   const idle = fleet?.idleLanes.filter(({ oldest }) => oldest <= hour) ?? []
   const expectedIds = new Set(config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
   return {
     'config-refused': refusedSentences(configuration),
     'clock-wrong': clockSentences({ ...input, destinations }),
-    'disk-full': full === undefined ? [] : [asSentence(full)],
+    'disk-full': full === undefined || isReadOnly ? [] : [asSentence(full)],
+    'read-only': full !== undefined && isReadOnly ? [asSentence(full)] : [],
     locked: lockSentence === undefined ? [] : [asSentence(lockSentence)],
     'kept-locally': keptSentences(input.kept),
     'fleet-stuck': fleet?.troubles ?? [],

@@ -60,6 +60,7 @@ export const readinessCauses = [
   'config-refused',
   'clock-wrong',
   'disk-full',
+  'read-only',
   'locked',
   'kept-locally',
   'fleet-stuck',

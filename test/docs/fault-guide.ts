@@ -45,6 +45,10 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cause: 'There is no room for new values. What is due is still delivered, from a reserve kept for that.',
     cure: 'Free some room: collecting continues, and missed hours are caught up.',
   },
+  'database-read-only': {
+    cause: 'The PostgreSQL of the outbox takes no writes: it is a standby, or `default_transaction_read_only` is on.',
+    cure: 'Give the address of the writer, or let this one be written: collecting continues, and missed hours are caught up.',
+  },
   'database-unreachable': {
     cause: 'The PostgreSQL of the outbox does not answer, has no free connection, or ended the connection.',
     cure: 'Let the server run and be reached from this machine. The daemon goes on with it; nothing is lost.',

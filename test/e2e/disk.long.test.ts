@@ -109,7 +109,7 @@ describe.skipIf(!mayMount)('the daemon on a full disk (needs the right to mount 
     expect(isReady).toBe(false)
     expect(reasons[0]).toMatch(/^The disk is full: nothing new is collected until 32 MiB are free in /)
     disk.empty()
-    await daemon.logged('there is room on the disk again: collecting goes on')
+    await daemon.logged('new values can be stored again: collecting goes on')
     expect((await ready(daemon)).ready).toBe(true)
     expect(readdirSync(join(disk.folder, 'data'))).toContain('ballast')
     expect(daemon.log.filter(line => line.includes('the disk is full'))).toHaveLength(1)

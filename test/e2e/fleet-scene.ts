@@ -176,6 +176,8 @@ interface FleetParts {
   readonly sourceOf?: (name: string) => string
   /** Settings of deliveries, in YAML. */
   readonly delivery?: string
+  /** Where each serves its status; default: at a port that the system chooses. */
+  readonly listen?: string
   /** Address of a webhook for notifications; default: there is none. */
   readonly alertUrl?: string
 }
@@ -199,6 +201,7 @@ export async function startFleet(
     serviceOf = () => service,
     keyOf = () => '{ env: METRICS_KEY }',
     sourceOf = () => source,
+    listen = '127.0.0.1:0',
     alertUrl,
   }: FleetParts = {},
 ) {
@@ -212,7 +215,7 @@ export async function startFleet(
       `service: { url: "${serviceOf(name)}", key: ${keyOf(name)} }
 data: { postgres: { env: DATABASE_URL } }
 fleet: { name: ${name} }
-status: { listen: "127.0.0.1:0" }
+status: { listen: "${listen}" }
 delivery: ${delivery}
 notify: ${alertUrl === undefined ? '[]' : '[{ webhook: { env: ALERT_URL } }]'}
 protocols:

@@ -27,7 +27,7 @@ function observedWith(more: Partial<ReadinessInput> = {}, full?: string, locked?
   return {
     config: { protocols: [{ id: 'vault', collectors: [collector('c')] }], status: { ready: 'late' } },
     configuration: { file: 'tidegauge.yaml', digest: 'd1', inForceSinceMs: 0 },
-    outbox: { health: { fullSentence: full, lockedSentence: () => locked } },
+    outbox: { health: { fullSentence: full, isReadOnly: full?.includes('read'), lockedSentence: () => locked } },
     host: 'm.example.com',
     destinations: ['service'],
     startedAtMs: 0,
@@ -305,6 +305,11 @@ it.each<[trouble: string, said: () => string, reads: string]>([
     'The disk is full: nothing new is collected until 32 MiB are free in /data; due metrics are still delivered.',
   ],
   [
+    'a database that can only be read',
+    () => said({}, {}, 'the database d can only be read now: nothing new is collected until it can be written again'),
+    'The database d can only be read now: nothing new is collected until it can be written again.',
+  ],
+  [
     'a lock of another process',
     () =>
       said(
@@ -320,9 +325,13 @@ it.each<[trouble: string, said: () => string, reads: string]>([
     () =>
       said(
         {},
-        { fleetTroubles: ['the database has accepted no claim of this daemon for 31 s: see its log for the reason'] },
+        {
+          fleetTroubles: [
+            'the database has accepted no claim of this daemon for 31 s: the database d can only be read now',
+          ],
+        },
       ),
-    'The database has accepted no claim of this daemon for 31 s: see its log for the reason.\nNo living daemon works the lane base, and 2 hours are due there, the oldest 2026-11-20T13:00:00Z. Start a daemon whose fleet.lanes has it, and that reaches a node of the chain.',
+    'The database has accepted no claim of this daemon for 31 s: the database d can only be read now.\nNo living daemon works the lane base, and 2 hours are due there, the oldest 2026-11-20T13:00:00Z. Start a daemon whose fleet.lanes has it, and that reaches a node of the chain.',
   ],
   [
     'values that wait for a database',

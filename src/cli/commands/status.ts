@@ -16,7 +16,14 @@ import { failingSentence, pushText, strandedSentence } from '../../status/senten
 import type { CellState } from '../../status/snapshot.ts'
 import { Reloads } from '../../status/sources.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { type DaemonSeen, seenDaemon, silentWords, startingSentence, untakenSentence } from '../daemon-answer.ts'
+import {
+  type DaemonSeen,
+  leaselessWords,
+  seenDaemon,
+  silentWords,
+  startingSentence,
+  untakenSentence,
+} from '../daemon-answer.ts'
 import { daemonAtWork } from '../daemon-role.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
@@ -44,7 +51,8 @@ export function statusCommand(): Command {
         return
       }
       // This command does not catch up: a late hour is late.
-      const { sentence: holder, missing } = (await daemonAtWork(context)) ?? {}
+      const { sentence: holder = leaselessWords(daemonSeen, context.config), missing } =
+        (await daemonAtWork(context)) ?? {}
       const { daemon, trouble } = daemonState(daemonSeen, holder, context.config.status)
       const reloads = holder !== undefined && running ? reloadsOf(running) : undefined
       const present = await readOutbox(context, async outbox => {

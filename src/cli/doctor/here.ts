@@ -11,7 +11,7 @@ import { readFleet } from '../../status/fleet.ts'
 import type { StatusJson } from '../../status/json.ts'
 import type { ReadinessCause } from '../../status/snapshot.ts'
 import { checkCollectors, mistakesOf } from '../check-collectors.ts'
-import { hasTaken, seenDaemon, silentWords } from '../daemon-answer.ts'
+import { hasTaken, leaselessWords, seenDaemon, silentWords } from '../daemon-answer.ts'
 import { daemonAtWork } from '../daemon-role.ts'
 import { bytesText, counted } from '../terminal.ts'
 
@@ -111,9 +111,9 @@ export async function daemonFindings(
     const others = `${daemon.missing} does not run; of its fleet, ${daemon.sentence} is at work`
     return [failed('daemon', others, 'tidegauge run')]
   }
-  const holder = daemon?.sentence
   const { config, time } = context
   const daemonSeen = await seenDaemon(config.status)
+  const holder = daemon?.sentence ?? leaselessWords(daemonSeen, config)
   const at = `${config.status.host}:${config.status.port}`
   if (daemonSeen.kind === 'starting') return [startFinding(daemonSeen.since, time.nowMs())]
   if (holder === undefined) {
@@ -198,7 +198,7 @@ const roomAdvised = 8
 
 /**
  * The data folder: whether it can be written, its room, who else may read it, and whether the outbox is undamaged; or the
- * database: whether it can be reached and read.
+ * database: whether it can be reached, read and written.
  */
 export async function dataFindings(
   context: AppContext,
@@ -217,9 +217,11 @@ async function databaseFindings(context: AppContext): Promise<readonly Finding[]
     const { config, time } = context
     const seen = await seenDaemon(config.status)
     const daemonTroubles = seen.kind === 'at-work' ? seen.status.fleet?.troubles : undefined
-    const [{ balance }, fleet] = await readOutbox(context, outbox =>
-      Promise.all([outbox.operators.backlog(), readFleet({ config, outbox, nowMs: time.nowMs(), daemonTroubles })]),
-    )
+    const [{ balance }, fleet] = await readOutbox(context, async outbox => {
+      outbox.health.requireRoom()
+      const fleetState = readFleet({ config, outbox, nowMs: time.nowMs(), daemonTroubles })
+      return Promise.all([outbox.operators.backlog(), fleetState])
+    })
     const { troubles = [], differences = [] } = fleet ?? {}
     return [
       ok('database', `can be reached, and holds ${counted(balance.enqueued, 'metric')}`),

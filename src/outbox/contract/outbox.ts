@@ -82,6 +82,8 @@ export interface OutboxHealth {
   readonly broken: Promise<Breakage>
   /** Why nothing new may be stored, as a sentence for a person; `undefined` while there is room. */
   readonly fullSentence: string | undefined
+  /** Whether that is because it can only be read: its database is a standby, or its file system is read-only. */
+  readonly isReadOnly: boolean
   /** Room of the disk below the outbox; `undefined` where the store has none of its own, or it cannot be read. */
   readonly room: DiskSpace | undefined
   /** Whether a large outbox is being checked for damage, before it is written to. */
@@ -90,7 +92,7 @@ export interface OutboxHealth {
   readonly waitingRows: number
   /** Sentence about another process that has kept this one from writing for long; `undefined` when there is none. */
   lockedSentence(nowMs: number): string | undefined
-  /** @throws Fault `disk-full` when nothing new may be stored */
+  /** @throws Fault `disk-full`, `database-read-only` when nothing new may be stored */
   requireRoom(): void
   /** Makes the reserve that lets verdicts be recorded when there is no room. */
   keepReserve(): Promise<void>
@@ -102,7 +104,7 @@ export interface OutboxHealth {
 
 /** Events of upkeep; each is reported when it begins, not while it lasts. */
 export type UpkeepNews =
-  | { readonly kind: 'disk-full'; readonly sentence: string }
+  | { readonly kind: 'disk-full' | 'read-only'; readonly sentence: string }
   | { readonly kind: 'room-again' }
   /** The lock's file was removed; the role was taken again with a new one. */
   | { readonly kind: 'role-renewed' }

@@ -31,14 +31,22 @@ import { type Migrator, migrateTables, prepareTables } from './tables.ts'
  *
  * @param migrator by default a command
  * @param time for the waits between attempts
- * @throws Fault `database-unreachable`, `database-unusable`, `database-failed` or `disk-full`
+ * @throws Fault `database-unreachable`, `database-unusable`, `database-failed`, `database-read-only` or `disk-full`
  */
 export async function openPostgresOutbox(
   address: PostgresAddress,
   time: Pick<Time, 'sleep' | 'chance'> = systemTime,
   migrator: Migrator = 'command',
 ): Promise<PostgresOutbox> {
-  return new PostgresOutbox(await openPostgresDatabase(address, time, { migrator }), time)
+  const database = await openPostgresDatabase(address, time, { migrator })
+  const outbox = new PostgresOutbox(database, time)
+  try {
+    if (await database.isReadOnly()) outbox.health.noteReadOnly()
+    return outbox
+  } catch (error) {
+    await outbox.close()
+    throw databaseFault(database.place, error)
+  }
 }
 
 /** As `openPostgresOutbox`, for what is no port of an outbox. */

@@ -228,6 +228,10 @@ class FileHealth implements OutboxHealth {
     return this.#disk.isFull ? this.#disk.fullSentence : undefined
   }
 
+  get isReadOnly(): boolean {
+    return this.#disk.isReadOnly
+  }
+
   get room(): DiskSpace | undefined {
     return this.#disk.room
   }

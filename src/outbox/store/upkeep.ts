@@ -8,7 +8,7 @@ const pruneRestMs = 20
 
 /** An outbox as its upkeep needs it. */
 interface KeptOutbox {
-  readonly health: Pick<OutboxHealth, 'keepReserve' | 'recover' | 'explain' | 'lockedSentence'>
+  readonly health: Pick<OutboxHealth, 'isReadOnly' | 'keepReserve' | 'recover' | 'explain' | 'lockedSentence'>
   /** Why nothing new may be stored while there is no room, as a sentence for a person; `undefined` while there is room. */
   readonly noRoomSentence: string | undefined
   /** Whether the next pass is to come soon, although there is room. Default: no. */
@@ -80,7 +80,8 @@ export class Upkeep {
     const sentence = this.#outbox.noRoomSentence
     const isFull = sentence !== undefined
     if (isFull !== this.#wasFull) {
-      this.#deps.report(isFull ? { kind: 'disk-full', sentence } : { kind: 'room-again' })
+      const kind = this.#outbox.health.isReadOnly ? 'read-only' : 'disk-full'
+      this.#deps.report(isFull ? { kind, sentence } : { kind: 'room-again' })
     }
     this.#wasFull = isFull
   }

@@ -204,12 +204,19 @@ function notReady(input: TroubleInput): SeenTrouble[] {
     ...(full === undefined
       ? []
       : [
-          part(
-            'disk',
-            'the disk is full: nothing new is collected',
-            full,
-            'make room on the disk of the data folder: collecting goes on automatically',
-          ),
+          outbox.health.isReadOnly
+            ? part(
+                'read-only',
+                'the outbox can only be read: nothing new is collected',
+                full,
+                'let it be written: collecting goes on automatically',
+              )
+            : part(
+                'disk',
+                'the disk is full: nothing new is collected',
+                full,
+                'make room on the disk of the data folder: collecting goes on automatically',
+              ),
         ]),
     ...(lockSentence === undefined
       ? []

@@ -120,11 +120,11 @@ describe.skipIf(postgresPlace.kind === 'missing')(
       await record(outbox, metrics(2))
       const setReadOnly = async (isOn: boolean) => {
         await superuser(`ALTER DATABASE ${address.database} SET default_transaction_read_only = ${isOn ? 'on' : 'off'}`)
-        await superuser(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${address.database}' AND pid <> pg_backend_pid()`,
-        )
       }
       await setReadOnly(true)
+      await superuser(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${address.database}' AND pid <> pg_backend_pid()`,
+      )
       expect(
         await lineOf(
           outbox,
@@ -132,10 +132,13 @@ describe.skipIf(postgresPlace.kind === 'missing')(
         ),
       ).toMatch(/can only be read now/)
       expect(outbox.health.fullSentence).toMatch(/can only be read now: nothing new is collected/)
+      expect(outbox.health.isReadOnly).toBe(true)
       expect(() => outbox.health.requireRoom()).toThrow(/can only be read now/)
+      expect((await opened(address)).health.fullSentence, 'before anything is written').toMatch(/can only be read now/)
       expect(await untilAnswered(() => dueOf(outbox))).toHaveLength(2)
       await outbox.health.keepReserve()
       expect(outbox.health.fullSentence, 'it is not over').toBeDefined()
+      // Sessions that began before stay read-only.
       await setReadOnly(false)
       while (outbox.health.fullSentence !== undefined) await outbox.health.keepReserve()
       expect(await record(outbox, metrics(2, at(1)))).toEqual({ added: 2, corrected: 0 })

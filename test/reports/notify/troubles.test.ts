@@ -26,7 +26,7 @@ const calm: TroubleInput = {
 
 /** An outbox, and what keeps it from being written. */
 function healthy(fullSentence?: string, locked?: string): TroubleInput['outbox'] {
-  return { health: { fullSentence, lockedSentence: () => locked } } as never
+  return { health: { fullSentence, isReadOnly: fullSentence?.includes('read'), lockedSentence: () => locked } } as never
 }
 
 const state = (verdict: string, waiting?: string): DestinationState => ({

@@ -145,6 +145,12 @@ export class PostgresDatabase {
     this.#tablesVersion = version
   }
 
+  /** Whether a new transaction can only read, as on a standby. */
+  async isReadOnly(): Promise<boolean> {
+    const [row] = await this.rows<{ setting: string }>(`SELECT current_setting('transaction_read_only') AS setting`)
+    return row?.setting === 'on'
+  }
+
   /** Connections for the job engine. They end with this database. */
   get jobs(): StatementRunner {
     return this.#jobs
@@ -233,8 +239,9 @@ export class PostgresDatabase {
       return result
     } catch (error) {
       const failure = clientError(error)
-      // After an error that is not a server's, the state of the connection is not known.
-      client.release(databaseTrouble(failure) === 'broken' || client.getTransactionStatus() !== 'I')
+      const trouble = databaseTrouble(failure)
+      // After an error that is not a server's, the state of the connection is not known. A session stays as it began, read-only.
+      client.release(trouble === 'broken' || trouble === 'read-only' || client.getTransactionStatus() !== 'I')
       throw failure
     }
   }

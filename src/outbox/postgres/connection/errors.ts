@@ -6,11 +6,12 @@ import { Fault } from '../../../model/fault.ts'
  *
  * - `conflict`: the same work may succeed at once: another transaction was in its way
  * - `broken`: the connection is gone, or none can be had now
- * - `full`: it takes no new rows
+ * - `full`: it has no room for new rows
+ * - `read-only`: its session can only read, as on a standby; another session may be able to write
  * - `refused`: it does not let this user in, or not do this
  * - `other`: of the database, and none of these
  */
-type DatabaseTrouble = 'conflict' | 'broken' | 'full' | 'refused' | 'other'
+type DatabaseTrouble = 'conflict' | 'broken' | 'full' | 'read-only' | 'refused' | 'other'
 
 /** A connection that ended, or could not be made in time. */
 export class LostConnectionError extends Error {}
@@ -38,9 +39,10 @@ const troubles: Readonly<Record<string, DatabaseTrouble>> = {
   '25P04': 'broken',
   // too_many_connections
   '53300': 'broken',
-  // disk_full; read_only_sql_transaction
+  // disk_full
   '53100': 'full',
-  '25006': 'full',
+  // read_only_sql_transaction
+  '25006': 'read-only',
   // invalid_authorization_specification
   '28': 'refused',
   // invalid_catalog_name
@@ -140,15 +142,19 @@ function refusalOf(error: unknown): readonly [words: string, fix: string] | unde
   return refusals[codeOfDatabase(error)]
 }
 
-/** Whether a database refuses writes because it can only be read, as a standby. */
-function isReadOnly(error: unknown): boolean {
-  return codeOfDatabase(error) === '25006'
-}
-
-/** Sentence about a database that takes no new rows, for a person. */
-export function fullSentenceOf(place: string, error: unknown): string {
-  const why = isReadOnly(error) ? 'can only be read now' : 'has no room on its disk'
-  return `the database ${place} ${why}: nothing new is collected until it can be written again`
+/** The fault of a database that takes no new rows. */
+export function fullFault(place: string, trouble: 'full' | 'read-only'): Fault {
+  const [code, why, fix] =
+    trouble === 'full'
+      ? (['disk-full', 'has no room on its disk', 'free some room'] as const)
+      : ([
+          'database-read-only',
+          'can only be read now',
+          'give the address of the writer, or let this one be written',
+        ] as const)
+  return new Fault(code, `the database ${place} ${why}: nothing new is collected until it can be written again`, {
+    fix,
+  })
 }
 
 /**
@@ -165,10 +171,7 @@ export function databaseFault(place: string, error: unknown): unknown {
   }
   const trouble = databaseTrouble(error)
   if (trouble === undefined) return error
-  if (trouble === 'full') {
-    const fix = isReadOnly(error) ? 'give the address of the writer, or let this one be written' : 'free some room'
-    return new Fault('disk-full', fullSentenceOf(place, error), { fix })
-  }
+  if (trouble === 'full' || trouble === 'read-only') return fullFault(place, trouble)
   if (trouble === 'refused') return refused(place, error)
   if (trouble === 'broken' || trouble === 'conflict') {
     return new Fault('database-unreachable', `the database ${place} cannot be reached${reasonOf(error)}`, {

@@ -1,6 +1,6 @@
 import { Fault } from '../../../model/fault.ts'
 import type { Breakage, OutboxHealth, Recovery } from '../../contract/outbox.ts'
-import { clientError, databaseFault, databaseTrouble, fullSentenceOf } from './errors.ts'
+import { clientError, databaseFault, databaseTrouble, fullFault } from './errors.ts'
 
 /**
  * Whether the database takes new rows, as its latest answers to writes say. A connection that is lost is no breakage: the
@@ -12,7 +12,7 @@ export class PostgresHealth implements OutboxHealth {
   readonly isBeingChecked = false
   readonly #place: string
   readonly #tryWrite: () => Promise<void>
-  #fullSentence: string | undefined
+  #full: Fault | undefined
   #waitingRows = 0
 
   /**
@@ -25,7 +25,11 @@ export class PostgresHealth implements OutboxHealth {
   }
 
   get fullSentence(): string | undefined {
-    return this.#fullSentence
+    return this.#full?.message
+  }
+
+  get isReadOnly(): boolean {
+    return this.#full?.code === 'database-read-only'
   }
 
   get waitingRows(): number {
@@ -37,12 +41,17 @@ export class PostgresHealth implements OutboxHealth {
   }
 
   requireRoom(): void {
-    if (this.#fullSentence !== undefined) throw new Fault('disk-full', this.#fullSentence)
+    if (this.#full) throw this.#full
+  }
+
+  /** Notes that the database can only be read, before anything is written. */
+  noteReadOnly(): void {
+    this.#full = fullFault(this.#place, 'read-only')
   }
 
   /** A database has no reserve of its own; this finds out whether a full one takes rows again. */
   async keepReserve(): Promise<void> {
-    if (this.#fullSentence === undefined) return
+    if (!this.#full) return
     try {
       await this.writing(0, this.#tryWrite)
     } catch (error) {
@@ -53,13 +62,13 @@ export class PostgresHealth implements OutboxHealth {
   /**
    * Runs a write, counts its rows as waiting meanwhile, and takes note of a database that is full.
    *
-   * @throws Fault `disk-full` when it is; whatever else `write` throws
+   * @throws Fault `disk-full`, `database-read-only` when it is; whatever else `write` throws
    */
   async writing<T>(rows: number, write: () => Promise<T>): Promise<T> {
     this.#waitingRows += rows
     try {
       const result = await write()
-      this.#fullSentence = undefined
+      this.#full = undefined
       return result
     } catch (error) {
       throw this.recover(error) === 'full' ? this.explain(error) : error
@@ -69,9 +78,10 @@ export class PostgresHealth implements OutboxHealth {
   }
 
   recover(error: unknown): Recovery {
-    if (error instanceof Fault) return error.code === 'disk-full' ? 'full' : 'other'
-    if (databaseTrouble(error) !== 'full') return 'other'
-    this.#fullSentence = fullSentenceOf(this.#place, error)
+    if (error instanceof Fault) return ['disk-full', 'database-read-only'].includes(error.code) ? 'full' : 'other'
+    const trouble = databaseTrouble(error)
+    if (trouble !== 'full' && trouble !== 'read-only') return 'other'
+    this.#full = fullFault(this.#place, trouble)
     return 'full'
   }
 
