@@ -103,7 +103,7 @@ export class ClockWatch {
     const was = this.#reported
     this.#reported = state
     if (verdict.kind === 'doubted') {
-      const level = verdict.why === 'contradicted' ? 'error' : 'warn'
+      const level = verdict.why === 'unconfirmed' ? 'warn' : 'error'
       this.#log[level]({ reason: verdict.reason }, 'this machine’s clock is doubted: nothing is collected meanwhile')
     } else if (verdict.remark !== undefined) {
       this.#log.warn({ reason: verdict.remark }, 'this machine’s clock differs from the service’s')

@@ -80,10 +80,11 @@ export async function seenDaemon(server: ServerAddress): Promise<DaemonSeen> {
 
 /** A daemon of a fleet that answers, and whose lease has ended, as where the database takes no renewal; `undefined` for any other. */
 export function leaselessWords(
-  seen: DaemonSeen,
+  daemonSeen: DaemonSeen,
   { file, status: { host, port } }: Pick<Config, 'file' | 'status'>,
 ): string | undefined {
-  if (seen.kind !== 'at-work' || !seen.status.fleet || seen.status.configuration.file !== file) return undefined
+  if (daemonSeen.kind !== 'at-work' || !daemonSeen.status.fleet || daemonSeen.status.configuration.file !== file)
+    return undefined
   return `answers at ${host}:${port}, without a lease in the database`
 }
 

@@ -3,16 +3,16 @@ import { connect } from '../app/connection.ts'
 import type { AppContext } from '../app/context.ts'
 import { openChains } from '../app/open-chains.ts'
 import { openExistingOutbox } from '../app/open-outbox.ts'
-import { WatchedClock } from '../intake/hour-clock.ts'
-import { agreedHour, type ClockVerdict, witnessWaitMs } from '../model/clock.ts'
+import { type ClockWitnesses, WatchedClock } from '../intake/hour-clock.ts'
+import { agreedHour, type ClockVerdict, witnessWaitMs, writtenLater } from '../model/clock.ts'
 import { Fault } from '../model/fault.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import { note } from './terminal.ts'
 
 /**
  * Opens the outbox if there is one; it is closed with the stack. Before that, this machine's clock is checked, so that
- * nothing is stored with a wrong time. A person has just typed the command, so an unconfirmed clock is accepted; a
- * contradicted one is not.
+ * nothing is stored with a wrong time. A person has just typed the command, so only a witness that contradicts the clock
+ * stops it; what this machine has written before is said.
  *
  * @param asks witnesses of the clock; `chains`: the service is asked nothing
  * @returns the context with the checked clock, so that the service is not asked again
@@ -26,15 +26,31 @@ export async function openedByClock(
   // Before the outbox is opened, which changes its file.
   const writtenMs = writtenAt(context.config)
   const outbox = await openExistingOutbox(context, stack)
-  const clock = new WatchedClock(context.time)
-  clock.setWitnesses(witnessesOf(context.config, await outbox?.intake.newestCollected(), writtenMs))
-  if (asks === 'service') await askService(context, outbox, clock)
-  if (clock.serviceAheadMs === undefined) await askChains(context, clock)
+  const witnesses = witnessesOf(context.config, await outbox?.intake.newestCollected(), writtenMs)
+  const clock = await comparedClock(context, outbox, witnesses, asks)
   const { verdict } = clock
   const wrong = mistake(verdict)
   if (wrong !== undefined) throw new Fault('clock-doubted', wrong)
+  if (verdict.kind === 'doubted' && verdict.why === 'written')
+    note(
+      `warning: ${writtenLater(context.time.nowMs(), witnesses)}: nothing else contradicts it, so it is believed here`,
+    )
   if (verdict.kind === 'trusted' && verdict.remark !== undefined) note(verdict.remark)
   return { context: { ...context, clock }, outbox }
+}
+
+/** This machine's clock, compared with those of the service and the chains. */
+export async function comparedClock(
+  context: AppContext,
+  outbox: Outbox | undefined,
+  witnesses: ClockWitnesses,
+  asks: 'service' | 'chains' = 'service',
+): Promise<WatchedClock> {
+  const clock = new WatchedClock(context.time)
+  clock.setWitnesses(witnesses)
+  if (asks === 'service') await askService(context, outbox, clock)
+  if (clock.serviceAheadMs === undefined) await askChains(context, clock)
+  return clock
 }
 
 function mistake(verdict: ClockVerdict): string | undefined {

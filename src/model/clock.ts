@@ -100,8 +100,11 @@ interface TrustedClock {
 /** A clock that is not believed. */
 interface DoubtedClock {
   readonly kind: 'doubted'
-  /** `contradicted`: other evidence disagrees. `unconfirmed`: nothing has agreed so far. */
-  readonly why: 'contradicted' | 'unconfirmed'
+  /**
+   * `contradicted`: other evidence disagrees. `written`: only what this machine has written disagrees, which may be what was
+   * wrong. `unconfirmed`: nothing has agreed so far.
+   */
+  readonly why: 'contradicted' | 'written' | 'unconfirmed'
   /** One sentence with what to do. */
   readonly reason: string
 }
@@ -130,10 +133,10 @@ export function isPossible(instantMs: number): boolean {
 function judgeAlone(evidence: ClockEvidence): ClockVerdict {
   const { wallMs, evenMs, expectedTime, storedMs, configuredMs, witness } = evidence
   if (expectedTime?.isMet) return trusted(evidence, false)
-  const last = Math.max(storedMs ?? 0, configuredMs ?? 0)
-  if (last > wallMs + clockReportMs && evenMs < clockPatienceLongMs) {
-    const what = `this machine's clock says ${instantText(wallMs)}, and has said ${instantText(last)} before`
-    return doubted('contradicted', `${what}: ${setIt}`)
+  const later = writtenLater(wallMs, evidence)
+  if (later !== undefined && evenMs < clockPatienceLongMs) {
+    const end = `if it is right, it is believed once it has run evenly for ${clockPatienceLongMs / 60_000} min`
+    return doubted('written', `${later}: set it right (is NTP running?); ${end}, and nothing is collected until then`)
   }
   if (expectedTime && evenMs < clockPatienceMs) {
     const by = spanText(wallMs - expectedTime.nowMs)
@@ -142,12 +145,22 @@ function judgeAlone(evidence: ClockEvidence): ClockVerdict {
   if (evenMs >= clockPatienceMs) return trusted(evidence, false)
   if (witness === 'awaited') return doubted('unconfirmed', `this machine's clock is being compared: ${believedSoon}`)
   const isConfigured = configuredMs !== undefined && wallMs - configuredMs < configuredLatelyMs
-  const isContinued = witness === 'none' && wallMs - last < hourMs
+  const isContinued = witness === 'none' && wallMs - Math.max(storedMs ?? 0, configuredMs ?? 0) < hourMs
   if (isConfigured || isContinued) return trusted(evidence, false)
   return doubted(
     'unconfirmed',
     `nothing confirms this machine's clock, neither the service nor a chain: ${believedSoon}`,
   )
+}
+
+/** The beginning of a sentence about an instant after now that this machine has written; `undefined` without one. Pure. */
+export function writtenLater(
+  wallMs: number,
+  { storedMs = 0, configuredMs = 0 }: Pick<ClockEvidence, 'storedMs' | 'configuredMs'>,
+): string | undefined {
+  const last = Math.max(storedMs, configuredMs)
+  if (last <= wallMs + clockReportMs) return undefined
+  return `this machine's clock says ${instantText(wallMs)}, and has said ${instantText(last)} before`
 }
 
 function trusted(evidence: ClockEvidence, isConfirmed: boolean): TrustedClock {

@@ -6,7 +6,7 @@ import { hourAt, hourText } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import { allAccepted, answering } from '../support/listening.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
-import { configured, tidegauge } from '../support/tidegauge.ts'
+import { configured, levelCollector, tidegauge } from '../support/tidegauge.ts'
 import { hourBack, stage } from './stage.ts'
 
 /** A service by whose clock it is that much earlier than by this machine's. */
@@ -81,18 +81,6 @@ describe('a command on a machine whose clock is wrong', () => {
     expect(existsSync(join(dirname(config), '..', 'data', 'outbox.db'))).toBe(false)
   })
 
-  it('is warned in the same way by what this machine has written before, where no service answers', async () => {
-    const { config, env, run } = await stage(given)
-    expect((await run('collect')).code).toBe(0)
-    const unanswered = { ...env, METRICS_KEY: '' }
-    const { code, stderr } = await tidegauge(['collect', '--config', config], {
-      ...unanswered,
-      ...shiftedClock(-2 * hourMs),
-    })
-    expect(stderr).toContain('and has said')
-    expect(code).toBe(1)
-  })
-
   it('that is off by seconds goes on', async () => {
     const { config, env } = await stage(given)
     const { code } = await tidegauge(['collect', '--hour', hourBack(3), '--config', config], {
@@ -100,5 +88,55 @@ describe('a command on a machine whose clock is wrong', () => {
       ...shiftedClock(20_000),
     })
     expect(code).toBe(0)
+  })
+})
+
+describe('a machine whose clock was three days ahead once', () => {
+  it('is warned by each command of what was written then, and stopped by none; doctor says the same', async () => {
+    const { config } = configured(
+      `service: embedded
+status: { listen: "127.0.0.1:0" }
+protocols:
+  - { id: pool, name: Pool, collectors: [{ use: ./level.js }] }
+`,
+      { 'level.js': levelCollector.replace('history: false', 'history: true') },
+    )
+    const run = (...args: string[]) => tidegauge([...args, '--config', config])
+    const ahead = shiftedClock(3 * 24 * hourMs)
+    await tidegauge(['collect', '--config', config], ahead)
+    // The embedded service has a clock that is right here, and took nothing.
+    expect(await run('due', 'drop', '--all')).toMatchObject({ code: 0 })
+    const warned = /warning: this machine's clock says \S+Z, and has said \S+Z before: nothing else contradicts it/
+    const commands = [
+      ['collect'],
+      ['collect', '--dry-run'],
+      ['collect', '--catch-up'],
+      ['backfill', '--from', hourBack(3), '--to', hourBack(2)],
+      ['flush'],
+    ]
+    for (const words of commands)
+      expect([words, await run(...words)]).toEqual([
+        words,
+        expect.objectContaining({ code: 0, stderr: expect.stringMatching(warned) }),
+      ])
+    expect((await run('history', 'pool___Level')).stdout.match(/ delivered /g)).toHaveLength(3)
+    const { code, stdout } = await run('doctor')
+    expect([code, stdout.match(/^.*clock.*$/gm)]).toEqual([
+      0,
+      [expect.stringMatching(/^! clock: this machine's clock says .* has said .* before → .*believes it after 10 min/)],
+    ])
+  })
+
+  it('that no service answers to is warned, too', async () => {
+    const { config, env, run, read } = await stage(given)
+    expect((await run('collect')).code).toBe(0)
+    const { stderr } = await tidegauge(['collect', '--config', config], {
+      ...{ ...env, METRICS_KEY: '' },
+      ...shiftedClock(-2 * hourMs),
+    })
+    expect(stderr).toContain('and has said')
+    expect(await read('history', 'pool___TVL')).toMatchObject({
+      hours: [{ hour: hourBack(2), state: 'due' }, {}, { hour: hourBack(0), state: 'delivered' }],
+    })
   })
 })

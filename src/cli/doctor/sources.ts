@@ -1,3 +1,4 @@
+import { witnessesOf, writtenAt } from '../../app/clock-watch.ts'
 import { type Connection, connect } from '../../app/connection.ts'
 import type { AppContext } from '../../app/context.ts'
 import { endpointSource, nameOf, openChains } from '../../app/open-chains.ts'
@@ -22,9 +23,10 @@ import {
 } from '../../config/config.ts'
 import { readSecret, resolveAddress } from '../../config/secret.ts'
 import { probeAt, retryAfterAt } from '../../delivery/breaker.ts'
+import type { ClockWitnesses } from '../../intake/hour-clock.ts'
 import type { HourReader } from '../../intake/hour-reader.ts'
 import { noPasts } from '../../intake/validate.ts'
-import { clockReportMs, offSentence } from '../../model/clock.ts'
+import { clockReportMs, offSentence, writtenLater } from '../../model/clock.ts'
 import { Fault, faultFromRecord, faultLine, isPermanent } from '../../model/fault.ts'
 import { shownHost } from '../../model/host.ts'
 import { type Hour, hourAfter, hourAt } from '../../model/hour.ts'
@@ -37,6 +39,7 @@ import type { OutboxFileCheck } from '../../outbox/data-check.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { collectParts, eventsIn, quietEvents } from '../collect-parts.ts'
 import { daemonSentence } from '../daemon-role.ts'
+import { comparedClock } from '../require-clock.ts'
 import { selectCollectors } from '../selection.ts'
 import { counted } from '../terminal.ts'
 import { type Finding, failed, type Outcome, ok, usable, warning } from './here.ts'
@@ -48,6 +51,8 @@ export async function serviceFindings(
   context: AppContext,
   outbox: Promise<OutboxFileCheck | undefined>,
 ): Promise<readonly Finding[]> {
+  // Before the outbox is opened, which changes its file.
+  const writtenMs = writtenAt(context.config)
   await using stack = new AsyncDisposableStack()
   const connection = await connect(context, stack)
   const perKey = await Promise.all(
@@ -57,7 +62,7 @@ export async function serviceFindings(
   const checked = await outbox
   const isReadable = checked?.damage === undefined && checked?.hidden === undefined
   const names = connection.destinations.map(({ name }) => name)
-  const { delivered, states } = isReadable ? await storedOf(context, usable, names) : nothingStored
+  const { delivered, states, newest } = isReadable ? await storedOf(context, usable, names) : nothingStored
   const protocols = await Promise.all(
     usable.map(async protocol => {
       const answer = await connection.client.latest(protocol.id, connection.keyOf(protocol.id))
@@ -66,7 +71,10 @@ export async function serviceFindings(
   )
   // One service: what several keys say about it is said once.
   const shared = new Map(perKey.flatMap(({ service }) => service).map(finding => [JSON.stringify(finding), finding]))
-  const found = [...shared.values(), ...perKey.flatMap(({ key }) => key), ...protocols]
+  const past = await writtenFindings(context, witnessesOf(context.config, newest, writtenMs))
+  // The embedded service has this machine's clock.
+  const ofService = [...shared.values()].filter(({ subject }) => subject !== 'clock' || past.length === 0)
+  const found = [...ofService, ...past, ...perKey.flatMap(({ key }) => key), ...protocols]
   return [...found, ...(await pushFindings(context, found, states))]
 }
 
@@ -162,6 +170,17 @@ function clock({ skewMs }: KeyAnswer): Finding[] {
   return [ok('clock', skewMs === 0 ? 'agrees with the service’s' : `is ${(Math.abs(skewMs) / 1_000).toFixed(1)} s off`)]
 }
 
+/** That this machine has written something later, where no witness says which of both is right. */
+async function writtenFindings(context: AppContext, witnesses: ClockWitnesses): Promise<Finding[]> {
+  const later = writtenLater(context.time.nowMs(), witnesses)
+  if (later === undefined) return []
+  const { verdict } = await comparedClock(context, undefined, witnesses)
+  if (verdict.kind === 'trusted' || verdict.why !== 'written') return []
+  const fix =
+    'set it right if it is wrong (NTP); if it is right, tidegauge run believes it after 10 min, and a command at once'
+  return [warning('clock', later, fix)]
+}
+
 /** Instruction for a refused key: a file is read again, a variable only at a start. */
 function keyFix({ service }: Config, protocol: ProtocolConfig | undefined): string {
   const ref = protocol?.key ?? (service.kind === 'remote' ? service.key : undefined)
@@ -190,9 +209,11 @@ interface StoredOfService {
   readonly delivered: ReadonlySet<string>
   /** State of each destination. */
   readonly states: readonly DestinationState[]
+  /** The newest collected hour; `undefined` without one. */
+  readonly newest: Hour | undefined
 }
 
-const nothingStored: StoredOfService = { delivered: new Set(), states: [] }
+const nothingStored: StoredOfService = { delivered: new Set(), states: [], newest: undefined }
 
 async function storedOf(
   context: AppContext,
@@ -204,7 +225,8 @@ async function storedOf(
       if (!outbox) return nothingStored
       const known = protocols.map(async ({ id }) => ((await outbox.delivery.hasDelivered([id])) ? [id] : []))
       const states = await Promise.all(destinations.map(name => outbox.operators.destination(name)))
-      return { delivered: new Set((await Promise.all(known)).flat()), states }
+      const newest = await outbox.intake.newestCollected()
+      return { delivered: new Set((await Promise.all(known)).flat()), states, newest }
     })
   } catch (error) {
     // An outbox that cannot be read is a finding of the disk, not of the service.
