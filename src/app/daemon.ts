@@ -140,8 +140,7 @@ async function readyOf(outbox: Outbox, now: () => Observed, time: Time): Promise
   try {
     return await unlessAborted(ready, late)
   } catch (error) {
-    const cause = late.aborted ? Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }) : error
-    const fault = outbox.health.explain(cause)
+    const fault = late.aborted ? outbox.sharedOutbox.lateFault() : outbox.health.explain(error)
     if (!(fault instanceof Fault)) throw error
     const { fleetTroubles = [], kept, configuration } = now()
     const troubles = [fault.message, ...fleetTroubles].map(asSentence)

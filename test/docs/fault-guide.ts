@@ -50,8 +50,9 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cure: 'Give the address of the writer, or let this one be written: collecting continues, and missed hours are caught up.',
   },
   'database-unreachable': {
-    cause: 'The PostgreSQL of the outbox does not answer, has no free connection, or ended the connection.',
-    cure: 'Let the server run and be reached from this machine. The daemon goes on with it; nothing is lost.',
+    cause:
+      'The PostgreSQL of the outbox does not answer, has no free connection, ended the connection, or a statement waits for a lock of another session.',
+    cure: 'Let the server run and be reached from this machine; `pg_stat_activity` and `pg_locks` say which session has a lock. The daemon goes on with it; nothing is lost.',
   },
   'database-unusable': {
     cause: 'The PostgreSQL of the outbox refuses the user, or gives it too few rights.',

@@ -365,4 +365,6 @@ export interface SharedOutbox {
   readonly delivery: SharedDeliveryStore
   /** For the job engine; they end with the outbox. */
   readonly jobs: StatementRunner
+  /** The Fault of a database that has not answered a request for a while. */
+  lateFault(): unknown
 }

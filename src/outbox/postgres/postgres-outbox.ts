@@ -20,7 +20,7 @@ import { StoreReports, StoreStatus } from '../store/status-store.ts'
 import { Upkeep } from '../store/upkeep.ts'
 import type { StoreDatabase, StoreRow, StoreWork, WriteOptions } from '../store/work.ts'
 import { PostgresDatabase, type Transaction } from './connection/database.ts'
-import { databaseFault, databaseTrouble } from './connection/errors.ts'
+import { databaseFault, databaseTrouble, lateFault } from './connection/errors.ts'
 import { PostgresHealth } from './connection/health.ts'
 import { PostgresBackfillStore, PostgresFleetStore } from './fleet-store.ts'
 import { PostgresLeaseStore } from './lease-store.ts'
@@ -193,6 +193,7 @@ export class PostgresOutbox implements Outbox {
       intake,
       delivery,
       jobs: database.jobs,
+      lateFault: () => lateFault(database.place, database.lostConnection),
     }
   }
 

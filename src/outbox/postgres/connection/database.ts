@@ -128,6 +128,7 @@ export class PostgresDatabase {
   readonly #closed = new AbortController()
   #isRepeating = true
   #tablesVersion: number | undefined
+  #lostConnection: unknown
   readonly #underWay = new Set<Promise<unknown>>()
 
   /** @param silenceMsMax time for an answer; longer for what copies whole tables */
@@ -143,6 +144,11 @@ export class PostgresDatabase {
   /** From now on every transaction fails with `OtherTablesError` once the tables have another version: nothing more is written. */
   expectTables(version: number): void {
     this.#tablesVersion = version
+  }
+
+  /** Why there was no connection to it when it was asked last; `undefined` when there was one. */
+  get lostConnection(): unknown {
+    return this.#lostConnection
   }
 
   /** Whether a new transaction can only read, as on a standby. */
@@ -227,7 +233,8 @@ export class PostgresDatabase {
     try {
       return await this.#pool.connect()
     } catch (error) {
-      throw clientError(error)
+      this.#lostConnection = clientError(error)
+      throw this.#lostConnection
     }
   }
 
@@ -236,10 +243,12 @@ export class PostgresDatabase {
     try {
       const result = await act(client)
       client.release()
+      this.#lostConnection = undefined
       return result
     } catch (error) {
       const failure = clientError(error)
       const trouble = databaseTrouble(failure)
+      this.#lostConnection = trouble === 'broken' ? failure : undefined
       // After an error that is not a server's, the state of the connection is not known. A session stays as it began, read-only.
       client.release(trouble === 'broken' || trouble === 'read-only' || client.getTransactionStatus() !== 'I')
       throw failure

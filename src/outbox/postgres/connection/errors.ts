@@ -6,12 +6,13 @@ import { Fault } from '../../../model/fault.ts'
  *
  * - `conflict`: the same work may succeed at once: another transaction was in its way
  * - `broken`: the connection is gone, or none can be had now
+ * - `blocked`: it has ended a statement that took too long, as one that waits for a lock
  * - `full`: it has no room for new rows
  * - `read-only`: its session can only read, as on a standby; another session may be able to write
  * - `refused`: it does not let this user in, or not do this
  * - `other`: of the database, and none of these
  */
-type DatabaseTrouble = 'conflict' | 'broken' | 'full' | 'read-only' | 'refused' | 'other'
+type DatabaseTrouble = 'conflict' | 'broken' | 'blocked' | 'full' | 'read-only' | 'refused' | 'other'
 
 /** A connection that ended, or could not be made in time. */
 export class LostConnectionError extends Error {}
@@ -31,8 +32,8 @@ const troubles: Readonly<Record<string, DatabaseTrouble>> = {
   '57P02': 'broken',
   '57P03': 'broken',
   '57P04': 'broken',
-  // query_canceled: `statement_timeout`, as of a lock that is not given back
-  '57014': 'broken',
+  // query_canceled: `statement_timeout`
+  '57014': 'blocked',
   // idle_in_transaction_session_timeout, idle_session_timeout, transaction_timeout
   '25P03': 'broken',
   '57P05': 'broken',
@@ -173,12 +174,30 @@ export function databaseFault(place: string, error: unknown): unknown {
   if (trouble === undefined) return error
   if (trouble === 'full' || trouble === 'read-only') return fullFault(place, trouble)
   if (trouble === 'refused') return refused(place, error)
+  if (trouble === 'blocked') return blockedFault(place, reasonOf(error))
   if (trouble === 'broken' || trouble === 'conflict') {
     return new Fault('database-unreachable', `the database ${place} cannot be reached${reasonOf(error)}`, {
       fix: 'nothing is lost: it is tried again; see that the server runs and can be reached from this machine',
     })
   }
   return new Fault('database-failed', `the database ${place} refuses a statement${reasonOf(error)}`)
+}
+
+/** The fault of a database that has not answered for a while. @param lostConnection why there is no connection; absent when there is one */
+export function lateFault(place: string, lostConnection: unknown): unknown {
+  if (lostConnection !== undefined) return databaseFault(place, lostConnection)
+  return new Fault(
+    'database-unreachable',
+    `the database ${place} has not answered in time: a lock may hold it up, or its work`,
+  )
+}
+
+/** The fault of a database that is reached, and has not ended a statement. @param reason in brackets, or empty */
+function blockedFault(place: string, reason: string): Fault {
+  const found = `the database ${place} is reached, and has not ended a statement in time, as one that waits for a lock`
+  return new Fault('database-unreachable', `${found}${reason}`, {
+    fix: 'nothing is lost: it is tried again; pg_stat_activity and pg_locks say which session has the lock',
+  })
 }
 
 function refused(place: string, error: unknown): Fault {
