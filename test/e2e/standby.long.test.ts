@@ -1,8 +1,12 @@
 import { once } from 'node:events'
-import { expect, it } from 'vitest'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { daemonHolder } from '../../src/outbox/roles.ts'
 import type { StatusJson } from '../../src/status/json.ts'
+import { openEarly, StartProgress } from '../../src/status/server/starting.ts'
 import { freePort } from '../support/free-port.ts'
 import { allDelivered, configured, hostYaml, says, start, startDaemon } from '../support/tidegauge.ts'
+import { untilTrue } from '../support/until-true.ts'
 
 const yamlAt = (port: number) => hostYaml.replace('127.0.0.1:0', `127.0.0.1:${port}`)
 
@@ -37,4 +41,22 @@ it('a standby ends when it is stopped, and begins at once where no daemon is at 
   expect(await once(waiting, 'close')).toEqual([0, null])
   alone.kill('SIGTERM')
   expect(await once(alone, 'close')).toEqual([0, null])
+})
+
+it('a daemon that has the role waits for its port while another one that starts has it', async () => {
+  const port = await freePort()
+  const { config, folder } = configured(yamlAt(port))
+  const rival = await openEarly({ host: '127.0.0.1', port }, new StartProgress())
+  onTestFinished(() => rival?.stop())
+  let looks = 0
+  rival?.server.on('request', () => {
+    looks += 1
+  })
+  const child = start(['run', '--config', config], {})
+  const running = says(child, /"msg":"running"/)
+  running.catch(() => {})
+  await untilTrue(() => looks > 1)
+  expect(daemonHolder(join(folder, 'data', 'embedded'))).toMatchObject({ pid: child.pid })
+  await rival?.stop()
+  await running
 })

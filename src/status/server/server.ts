@@ -114,13 +114,37 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
   const whole = together(async () => page(await snapshot(), `/events?token=${token}`))
   server.get('/', async (_, reply) => reply.type('text/html; charset=utf-8').send(await whole()))
 
-  if (openPort) return answerAt(server, openPort)
-  try {
-    return await listen(server, deps.host, deps.port)
-  } catch (error) {
-    throw await takenBy(error, deps)
+  return openPort ? answerAt(server, openPort) : listenInTurn(server, deps)
+}
+
+/** Longest wait for the port of another daemon that starts, and the interval of the tries. */
+const rivalMsMax = 60_000
+const rivalLookMs = 100
+
+/**
+ * Listens, once another daemon that is starting has left the port: of two started at once, one may have opened it, and the
+ * other have the role. It ends then.
+ *
+ * @throws Fault `address-unusable`
+ */
+async function listenInTurn(server: WebServer, deps: StatusDeps): Promise<Listening> {
+  const late = deps.time.timeout(rivalMsMax)
+  for (let silences = 0; ; ) {
+    try {
+      return await listen(server, deps.host, deps.port)
+    } catch (error) {
+      const listener = isTaken(error) && deps.port !== 0 ? await listenerAt(deps) : {}
+      // It may have left between the two looks, or leave in the middle of its answer.
+      silences = listener === undefined ? silences + 1 : 0
+      const isLeaving = listener ? listener.isStarting : silences < silencesMax
+      if (late.aborted || !isLeaving) throw takenBy(error, listener?.file)
+      await deps.time.sleep(rivalLookMs)
+    }
   }
 }
+
+/** Number of tries to ask a port that is in use and does not answer; then another program has it. */
+const silencesMax = 3
 
 /** Answer to a request for a foreign host name, or of a foreign page. */
 const foreign = {
@@ -275,28 +299,47 @@ function send(listener: ServerResponse, text: string): void {
 /** Longest wait for a daemon on this machine. */
 const otherAnswerMsMax = 1_000
 
-/** Why the status server cannot listen; names the other daemon if it is one that does. */
-async function takenBy(error: unknown, server: StatusDeps): Promise<unknown> {
-  if (!(error instanceof Fault) || error.code !== 'address-unusable' || server.port === 0) return error
-  const isTaken = error.message.endsWith('another program listens there')
-  const file = isTaken ? await otherConfiguration(server) : undefined
+function isTaken(error: unknown): boolean {
+  return error instanceof Fault && error.message.endsWith('another program listens there')
+}
+
+/** Why the status server cannot listen. @param file configuration of the other daemon, if it is one that listens there */
+function takenBy(error: unknown, file: string | undefined): unknown {
+  if (!(error instanceof Fault) || error.code !== 'address-unusable') return error
   const other = `another tidegauge listens there, with the configuration ${file}`
   const message = file === undefined ? error.message : error.message.replace('another program listens there', other)
   return new Fault('address-unusable', message, {
     facts: { setting: 'status.listen' },
-    fix: isTaken ? 'stop that one first, or set status.listen to another port' : 'set status.listen to another address',
+    fix: isTaken(error)
+      ? 'stop that one first, or set status.listen to another port'
+      : 'set status.listen to another address',
     cause: error,
   })
 }
 
-async function otherConfiguration(server: StatusDeps): Promise<string | undefined> {
+interface Listener {
+  /** Configuration of a daemon that runs. */
+  readonly file?: string
+  /** Whether it is a daemon that starts. */
+  readonly isStarting?: boolean
+}
+
+/** Asks the address of the status server who listens there; `undefined` when there is no answer. */
+async function listenerAt(server: StatusDeps): Promise<Listener | undefined> {
+  let text: string
   try {
     const signal = server.time.timeout(otherAnswerMsMax)
-    const answer = jsonOf(await (await fetch(`${localUrl(server)}/status.json`, { signal })).text())
-    const file = valueAt(answer, ['configuration', 'file'])
-    // Any program may listen there, and answer anything.
-    return typeof file === 'string' && /^[^\p{C}]{1,300}$/u.test(file) ? file : undefined
+    text = await (await fetch(`${localUrl(server)}/status.json`, { signal })).text()
   } catch {
     return undefined
+  }
+  try {
+    const answer = jsonOf(text)
+    const file = valueAt(answer, ['configuration', 'file'])
+    // Any program may listen there, and answer anything.
+    const isFile = typeof file === 'string' && /^[^\p{C}]{1,300}$/u.test(file)
+    return { isStarting: valueAt(answer, ['startsSince']) !== undefined, ...(isFile && { file }) }
+  } catch {
+    return {}
   }
 }
