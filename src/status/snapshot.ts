@@ -212,7 +212,7 @@ export interface WidgetMetric {
   readonly state?: MetricState
   /** Present when the configuration no longer has its collector. */
   readonly isRemoved?: true
-  /** The last 48 hours, oldest first, ending with the current hour; `null` where there is no value. */
+  /** The last 48 hours, oldest first, ending with the current hour; `null` where there is no value, or it was not sent. */
   readonly curve: readonly (number | null)[]
 }
 

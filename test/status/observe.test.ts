@@ -355,6 +355,14 @@ describe('the widget of a snapshot', () => {
     expect(second, 'the hour before is a hole').not.toHaveProperty('change1h')
   })
 
+  it('has a hole in the curve where a value is held', async () => {
+    const hour = hourAfter(anHour, -1)
+    const bench = new Bench().collect(accept(1, hour)).collect(accept(1).map(entry => ({ ...entry, hold: odd })))
+    const [metric] = (await bench.snapshot()).protocols[0]?.metrics ?? []
+    expect(metric).toMatchObject({ state: 'held', value: 0 })
+    expect(metric?.curve.slice(-3)).toEqual([null, 0, null])
+  })
+
   it('has changes of the outbox’s values while the service was not read', async () => {
     const bench = new Bench()
     for (const [back, value] of [

@@ -135,7 +135,7 @@ export interface DueWanted {
 export interface MetricCurve {
   /** Its newest value in the range. */
   readonly latest: Omit<StoredMetric, 'reason'>
-  /** One for each hour of the range, the oldest first; `null` where there is none. */
+  /** One for each hour of the range, the oldest first; `null` where there is none, or where it is held or dead. */
   readonly values: readonly (number | null)[]
 }
 

@@ -12,7 +12,7 @@ import type {
   StatusStore,
   UnresolvedCount,
 } from '../contract/status-store.ts'
-import { type MetricPlace, placeKey, stateNumber } from './changes.ts'
+import { isValid, type MetricPlace, placeKey, stateNumber } from './changes.ts'
 import {
   collectorNames,
   deadOrHeldHours,
@@ -191,7 +191,7 @@ function* curvesOf(values: readonly CurveValue[], from: Hour, to: Hour): StoreWo
   for (const row of values) {
     const curve = curves.get(row.metric) ?? { latest: row, values: Array<null>(hours).fill(null) }
     curve.latest = row
-    curve.values[row.hour - oldest] = row.value
+    if (isValid(row)) curve.values[row.hour - oldest] = row.value
     curves.set(row.metric, curve)
   }
   const latestRows = [...curves.values()].map(({ latest }) => latest)

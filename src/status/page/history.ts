@@ -3,7 +3,7 @@ import { exactText, numberText } from '../../model/number-text.ts'
 import type { HistoryHour, MetricHistory } from '../history.ts'
 import { clockText, dayClockText, dayText, Html, html, nothing } from './html.ts'
 import { head, mark } from './page.ts'
-import { historyPath, sparkline } from './protocols.ts'
+import { historyPath, isUnsent, sparkline } from './protocols.ts'
 
 /** Parts of a unit of height in the large curve. */
 const curveParts = 4
@@ -53,9 +53,7 @@ function curve({ label, unit, hours }: MetricHistory): Html {
   const [first, last] = [hours[0], hours.at(-1)]
   if (!first || !last) return nothing
   // A value that was not sent is no part of the curve that the service has.
-  const values = hours.map(({ value, state }) =>
-    value === undefined || state === 'held' || state === 'dead' || state === 'dropped' ? null : value,
-  )
+  const values = hours.map(hour => (hour.value === undefined || isUnsent(hour) ? null : hour.value))
   return html`<section aria-labelledby="curve"><h2 id="curve">Curve</h2>${sparkline({ label, unit, values, lastHour: last.hour, parts: curveParts })}
 <p class="quiet">From ${dayClockText(first.hour)} to ${dayClockText(last.hour)} UTC, without values that are held, dead or dropped; a thin line is midnight UTC.</p></section>`
 }

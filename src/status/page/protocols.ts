@@ -3,6 +3,7 @@ import { hourMs, overdueMs } from '../../model/limits.ts'
 import type { MetricId } from '../../model/metric.ts'
 import { exactText, numberText, signedText } from '../../model/number-text.ts'
 import { shortened } from '../../model/text.ts'
+import type { HistoryHour } from '../history.ts'
 import type { ProtocolState, WidgetMetric } from '../snapshot.ts'
 import { ago, clockText, dayClockText, type Html, hourTime, html, nothing, ownId, spanText } from './html.ts'
 
@@ -117,7 +118,7 @@ function valuelessWidget(
 }
 
 /** Whether the service will not get the value unless a person decides. */
-function isUnsent({ state }: WidgetMetric): boolean {
+export function isUnsent({ state }: { readonly state?: WidgetMetric['state'] | HistoryHour['state'] }): boolean {
   return state === 'held' || state === 'dead' || state === 'dropped'
 }
 

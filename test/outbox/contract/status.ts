@@ -26,6 +26,11 @@ const wanted: LatenessWanted = {
   hour: anHour,
 }
 
+/** The value of a metric in a curve. */
+function sentValue(metric?: { readonly state: string; readonly value: number }): number | null {
+  return metric && !['held', 'dead', 'dropped'].includes(metric.state) ? metric.value : null
+}
+
 /** Promises of the port for status. */
 export function statusContract(newPlace: NewPlace): void {
   describe('what is unresolved', () => {
@@ -171,9 +176,10 @@ export function statusContract(newPlace: NewPlace): void {
       const byId = Map.groupBy(await outbox.operators.metrics(anHour, at(1)), ({ id }) => id)
       const expected = [...byId.values()].map(own => {
         const { reason: _, ...latest } = own.at(-1) ?? {}
-        return { latest, values: [anHour, at(1)].map(hour => own.find(one => one.hour === hour)?.value ?? null) }
+        return { latest, values: [anHour, at(1)].map(hour => sentValue(own.find(metric => metric.hour === hour))) }
       })
       expect(curves).toEqual(expected)
+      expect(curves.map(({ latest }) => latest.state)).toEqual(expect.arrayContaining(['held', 'dead']))
       expect(curves.some(({ values }) => values[0] !== null)).toBe(true)
     })
 
