@@ -17,9 +17,7 @@ if (own[0] > needed[0] || (own[0] === needed[0] && own[1] >= needed[1])) {
 } else {
   process.stderr.write(
     `tidegauge: needs Node 24.18.1, 26.5.1, or a newer one of these, and this is ${process.version}: ${
-      hasOwnNode()
-        ? 'npx tidegauge uses the one of its folder'
-        : 'install one of them; for npx in this folder alone, npm install --ignore-scripts=false node@24'
+      hasOwnNode() ? 'npx tidegauge uses the one of its folder' : `install one of them${inFolder()}`
     }\n`,
   )
   process.exitCode = 1
@@ -29,6 +27,12 @@ if (own[0] > needed[0] || (own[0] === needed[0] && own[1] >= needed[1])) {
 function hasOwnNode() {
   // biome-ignore lint/style/useNodejsImportProtocol: a Node before 14.18 does not know node: here.
   return require('fs').existsSync(require('path').join(__dirname, '..', 'node_modules', '.bin', 'node'))
+}
+
+/** The package that brings Node without a script, which `.npmrc` of `init` forbids: `npm ci` then has it, too. */
+function inFolder() {
+  const hasPackage = process.platform === 'linux' && (process.arch === 'x64' || process.arch === 'arm64')
+  return hasPackage ? `; for npx in this folder alone, npm install --save-optional node-linux-${process.arch}@24` : ''
 }
 
 /**
