@@ -1,15 +1,10 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Backfill, type BackfillDeps, type BackfillEnd, type BackfillNews } from '../../src/intake/backfill/backfill.ts'
-import {
-  type BackfillRequest,
-  firstHour,
-  type StatesByHour,
-  type Work,
-  workOf,
-} from '../../src/intake/backfill/work.ts'
+import { partFromRecord, partRecord } from '../../src/intake/backfill/joined-end.ts'
+import { type BackfillRequest, type StatesByHour, type Work, workOf } from '../../src/intake/backfill/work.ts'
 import { Fault } from '../../src/model/fault.ts'
-import { type Hour, hourAfter, hoursFrom } from '../../src/model/hour.ts'
+import { type Hour, hourAfter, hoursFrom, hourText } from '../../src/model/hour.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { hourStates } from '../../src/outbox/store/hours.ts'
 import type { RunOutcome } from '../../src/runner/runner.ts'
@@ -382,7 +377,20 @@ describe('a backfill whose chain cannot be read', () => {
     const end = await here.run()
     expect(counts(end)).toMatchObject([{ done: 15, impossible: 5, failed: 0 }])
     expect(end).toMatchObject({ left: 0, failures: [], early: [{ count: 5 }] })
-    expect(end.early.map(({ fault }) => firstHour(fault))).toEqual([range[5]])
+    expect(end.early.map(reason => reason.firstHour)).toEqual([range[5]])
+  })
+
+  it('knows that a collector which reads an earlier hour, too, can be read later than the chain', async () => {
+    const first = range[5] as Hour
+    const early = (hour: Hour) => {
+      const facts = { chain: 'main', hour: hourText(hourAfter(hour, -3)), firstBlockAt: hourText(first) }
+      return new Fault('chain-before-first-block', `A: main had no block yet at ${facts.hour}`, { facts })
+    }
+    const here = stage({ a: { script: hour => (hour < hourAfter(first, 3) ? early(hour) : value(1)) } })
+    const end = await here.run()
+    expect(end.early).toMatchObject([{ count: 8, firstHour: range[8] }])
+    const record = partRecord({ end, calls: { requests: 0, calls: {} } })
+    expect(partFromRecord(JSON.parse(JSON.stringify(record))).end.early).toMatchObject([{ firstHour: range[8] }])
   })
 })
 

@@ -229,7 +229,7 @@ export function chainBehind(chain: string, hour: Hour, head: AsOfBlock): Fault {
 /** The Fault for an hour before the chain's first block. */
 export function beforeFirstBlock(chain: string, hour: Hour, first: AsOfBlock): Fault {
   return new Fault('chain-before-first-block', `${chain} had no block yet at ${hourText(hour)}`, {
-    facts: { chain, firstBlockAt: secondsText(first.timestampSeconds) },
+    facts: { chain, hour: hourText(hour), firstBlockAt: secondsText(first.timestampSeconds) },
     fix: 'take a later hour, or set since of the collector to one; start a local chain further in the past',
   })
 }

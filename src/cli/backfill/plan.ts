@@ -259,7 +259,7 @@ function hoursInstead(works: readonly Work[], runs: readonly SampledRun[]): Read
 function possibleWorks(works: readonly Work[], runs: readonly SampledRun[]): Work[] {
   return works.map(work => {
     const own = runs.filter(run => run.work.collector === work.collector)
-    const first = Math.max(0, ...own.flatMap(({ fault }) => (fault && firstHour(fault)) ?? []))
+    const first = Math.max(0, ...own.flatMap(({ fault, hour }) => (fault && firstHour(fault, hour)) ?? []))
     const hours = work.hours.filter(hour => hour >= first)
     return { ...work, hours, impossible: work.impossible + work.hours.length - hours.length }
   })

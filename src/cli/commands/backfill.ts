@@ -9,7 +9,6 @@ import { joinedParts, type PartEnd } from '../../intake/backfill/joined-end.ts'
 import {
   type BackfillRequest,
   type CollectorCounts,
-  firstHour,
   type HourOrder,
   type Reason,
   type StatesByHour,
@@ -198,9 +197,8 @@ function noteEarly({ early }: BackfillEnd): void {
   const before = windows.reduce((sum, { count }) => sum + count, 0)
   if (before > 0)
     note(`not in this backfill: ${counted(before, 'run')} of a collector for an hour, as a window begins before --from`)
-  for (const { fault, count } of otherReasons) {
-    const first = firstHour(fault)
-    const advice = first === undefined ? 'start later' : `start with --from ${hourText(first)}`
+  for (const { fault, count, firstHour } of otherReasons) {
+    const advice = firstHour === undefined ? 'start later' : `start with --from ${hourText(firstHour)}`
     note(`not possible: ${counted(count, 'run')} of a collector for an hour: ${fault.message} – ${advice}`)
   }
 }

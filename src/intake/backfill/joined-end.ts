@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
 import { type Fault, type FaultRecord, faultFromRecord, faultRecord } from '../../model/fault.ts'
+import type { Hour } from '../../model/hour.ts'
 import type { BackfillEnd } from './backfill.ts'
 import { type CollectorCounts, type CollectorHours, joinedReasons, type Reason, runsOf } from './work.ts'
 
@@ -15,6 +16,7 @@ const reasonShape = z.object({
   fault: faultShape,
   count: z.int(),
   spans: z.array(z.custom<Reason['spans'][number]>()),
+  firstHour: z.custom<Hour>().optional(),
 })
 const endShape = z.object({
   collectors: z.array(z.custom<CollectorCounts>()),

@@ -70,6 +70,8 @@ export interface Reason {
   readonly count: number
   /** Their hours and collectors, in the order they failed; at most `spansMax`. */
   readonly spans: readonly FailedSpan[]
+  /** The first hour at which there is none of these failures; absent where that is not known. */
+  readonly firstHour?: Hour | undefined
 }
 
 /** Consecutive hours of one collector, both ends included. */
@@ -100,6 +102,7 @@ export class FailureReasons {
       fault: reason?.fault ?? (key === '' ? others : fault),
       count: (reason?.count ?? 0) + 1,
       spans,
+      firstHour: laterHour(reason?.firstHour, firstHour(fault, hour)),
     })
   }
 
@@ -117,9 +120,14 @@ export function joinedReasons(all: readonly Reason[]): readonly Reason[] {
       fault: group[0]?.fault ?? others,
       count: group.reduce((sum, { count }) => sum + count, 0),
       spans: group.flatMap(({ spans }) => spans).slice(0, spansMax),
+      firstHour: group.map(reason => reason.firstHour).reduce(laterHour),
     }))
     .sort((a, b) => b.count - a.count)
     .slice(0, reasonsMax)
+}
+
+function laterHour(first: Hour | undefined, second: Hour | undefined): Hour | undefined {
+  return first === undefined || (second !== undefined && second > first) ? second : first
 }
 
 /** Adds an hour to the spans. Hours ascend or descend; those of several collectors alternate. */
@@ -141,12 +149,16 @@ function keyOf({ code, message }: Fault): string {
 }
 
 /**
- * The first hour at which a chain had a block, by its Fault `chain-before-first-block`; `undefined` for another Fault.
+ * The first hour that a collector can be read for, by its Fault `chain-before-first-block`; `undefined` for another Fault.
+ * Where it reads an earlier hour, too, that is later than the first hour at which the chain had a block.
+ *
+ * @param hour the hour that it was read for
  */
-export function firstHour({ code, facts }: Fault): Hour | undefined {
+export function firstHour({ code, facts }: Fault, hour: Hour): Hour | undefined {
   if (code !== 'chain-before-first-block') return undefined
-  const firstMs = Date.parse(String(facts['firstBlockAt']))
-  return Number.isNaN(firstMs) ? undefined : hourAt(firstMs + hourMs - 1)
+  const [firstMs, readMs] = [Date.parse(String(facts['firstBlockAt'])), Date.parse(String(facts['hour']))]
+  if (Number.isNaN(firstMs)) return undefined
+  return hourAt(firstMs + hourMs - 1 + (Number.isNaN(readMs) ? 0 : hour - readMs))
 }
 
 /** Stored states of a collector's hours; hours without a row are absent. */
