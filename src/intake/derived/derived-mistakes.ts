@@ -145,17 +145,34 @@ function unitMistakes(placedValue: PlacedValue, specs: ReadonlyMap<MetricId, Met
   return [at(placedValue, ['unit'], message, `write unit: ${first.unit}`)]
 }
 
-/** A formula needs its inputs of the same hour, also of a collector of which not every hour is expected. */
+/**
+ * A formula needs its inputs of the same hour, also of a collector of which not every hour is expected; a comparison those of
+ * two hours; another window one of an hour in it.
+ */
 function unexpectedInputs(placedValue: PlacedValue, givers: ReadonlyMap<MetricId, CollectorConfig>): PlacedMistake[] {
-  if (placedValue.value.kind === 'window') return []
+  const { value } = placedValue
   const ownHours = placedValue.collector.at ?? Array.from({ length: 24 }, (_, hour) => hour)
   return namedInputs(placedValue).flatMap(({ id, path }) => {
     const { at: inputHours } = givers.get(id) ?? {}
-    if (!inputHours || ownHours.every(hour => inputHours.includes(hour))) return []
-    const hours = inputHours.map(dayHourText).join(', ')
-    const fix = `give this collector at: ["${inputHours.map(dayHourText).join('", "')}"], or take the value of a window`
-    return [at(placedValue, path, `${id} is expected at ${hours} alone, and this at other hours, too`, fix)]
+    if (!inputHours || ownHours.every(hour => hasInput(value, hour, inputHours))) return []
+    const [hours, possible] = [inputHours, inputHours.filter(hour => hasInput(value, hour, inputHours))].map(list =>
+      list.map(dayHourText),
+    )
+    const message = `${id} is expected at ${hours?.join(', ')} alone, and this at other hours, too`
+    if (!possible?.length) return [at(placedValue, path, message, 'write hours: 24')]
+    const alternative = value.kind === 'window' ? '' : ', or take the value of a window'
+    return [at(placedValue, path, message, `give this collector at: ["${possible.join('", "')}"]${alternative}`)]
   })
+}
+
+/** Whether a value of an hour of the day has an input on every day, the first of a month included. */
+function hasInput(value: DerivedValue, hour: number, inputHours: readonly number[]): boolean {
+  const isInput = (other: number) => inputHours.includes((((hour - other) % 24) + 24) % 24)
+  if (value.kind === 'formula') return isInput(0)
+  if (isComparison(value)) return isInput(0) && isInput(value.hours)
+  // A period begins with the hour that ends at 01:00.
+  const windowHours = value.since ? hour || 24 : value.hours
+  return Array.from({ length: Math.min(24, windowHours) }, (_, back) => back).some(isInput)
 }
 
 /** Delivered values are deleted after a time: a longer window is never full. */

@@ -86,6 +86,30 @@ M: { of: elsewhere___M, take: max, hours: 2 }`)
     )
   })
 
+  it('have windows reported that have hours without an input, as not every hour of it is expected', async () => {
+    const sixHourly = (values: string, hours = '') =>
+      check(
+        'A: { sum: [Supplied, 1] }',
+        `      - { use: http-json, id: six, every: 6h, options: { url: "http://127.0.0.1:9/a?h={hour}", values: { Six: { pointer: /v } } } }
+      - { use: derived, id: d, ${hours}options: { values: { ${values} } } }`,
+      )
+    const inOrder = await sixHourly('W: { of: Six, take: sum, hours: 6 }, G: { of: Six, take: mean, hours: 24 }')
+    expect([inOrder.code, inOrder.mistakes]).toEqual([0, ''])
+    const atInputs = await sixHourly(
+      'D: { of: Six, take: sum, since: day }, C: { of: Six, take: change, hours: 6 }',
+      'every: 6h, ',
+    )
+    expect([atInputs.code, atInputs.mistakes]).toEqual([0, ''])
+    const { code, mistakes } =
+      await sixHourly(`W: { of: Six, take: sum, hours: 5 }, D: { of: Six, take: sum, since: day },
+        C: { of: Six, take: change, hours: 6 }, N: { of: Six, take: growth, hours: 5 }`)
+    expect(code).toBe(78)
+    const alone = 'pool___Six is expected at 00:00, 06:00, 12:00, 18:00 alone, and this at other hours, too'
+    const atThese = 'give this collector at: ["00:00", "06:00", "12:00", "18:00"]'
+    for (const [label, advice] of Object.entries({ W: atThese, D: atThese, C: atThese, N: 'write hours: 24' }))
+      expect(mistakes.replaceAll(/\s+/g, ' ')).toContain(`${label}.of: ${alone} ${advice}`)
+  })
+
   it('have each mistake of their form reported', async () => {
     const { code, mistakes } = await check(`A: { unit: USD }
 B: { sum: [Share, 1], of: Share, take: sum, hours: 2 }
