@@ -4,7 +4,7 @@ import { openExistingForListing } from '../../app/open-outbox.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { inputSpans } from '../../intake/derived/derived-values.ts'
 import { faultFromRecord, faultLine } from '../../model/fault.ts'
-import { hourAfter, hourAt, hourText } from '../../model/hour.ts'
+import { type Hour, hourAfter, hourAt, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
 import { shellWord } from '../../model/text.ts'
 import type { CollectorHourRange } from '../../outbox/contract/hours.ts'
@@ -67,13 +67,10 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   }
   const upTo = { ...filter, ...(to !== undefined && { to }) }
   const gaps = (await operators?.hourRanges('gap', upTo)) ?? []
-  // A derived value without an input is no hole: where the input lacks, that is one.
-  const unread = ((await operators?.hourRanges('unread', upTo)) ?? []).filter(
-    ({ fault }) => fault?.code !== 'window-incomplete' && fault?.code !== 'input-missing',
-  )
   const late = hourAt(time.nowMs() - overdueMs)
   const until = to === undefined || to > late ? late : to
   const dueRanges = (await operators?.hourRanges('due', { ...filter, to: until })) ?? []
+  const unread = withoutConsequences((await operators?.hourRanges('unread', upTo)) ?? [], [...gaps, ...dueRanges], late)
   const isWithin = until === late && (from ?? late) <= late
   const protocolIds = config.protocols.map(({ id }) => id)
   // As for readiness: hours that no daemon has planned have no row.
@@ -93,6 +90,24 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   return { gaps: gaps.map(withAdvice), unread: unread.map(withAdvice), waiting, isNew }
 }
 
+/**
+ * Leaves out derived hours that follow from others: where an input lacks, that is the hole; a window that begins before
+ * a backfill has no hole. The newest hour is expected, whatever it lacks.
+ */
+function withoutConsequences(
+  ranges: readonly CollectorHourRange[],
+  uncollected: readonly CollectorHourRange[],
+  newest: Hour,
+): CollectorHourRange[] {
+  const holes = [...uncollected, ...ranges.filter(({ fault }) => fault?.code !== 'input-missing')]
+  const isHole = (hourMs: number) => holes.some(({ from, to }) => from <= hourMs && hourMs <= to)
+  return ranges.filter(({ to, fault }) => {
+    if (to >= newest) return true
+    if (fault?.code === 'input-missing') return !isHole(Date.parse(String(fault.facts['hour'])))
+    return fault?.code !== 'window-incomplete'
+  })
+}
+
 /** Whether a collector can read the past; its file is loaded for that. */
 async function mendableOf(
   context: AppContext,
@@ -110,7 +125,8 @@ async function printFound(found: ListedHours, { context }: OutboxCall<HourRangeO
     print('no gaps yet: no collector was asked for any hour')
     return printWho([], context)
   }
-  if (gaps.length === 0) print(waiting.length === 0 ? 'no gaps: every expected hour is collected' : 'no gaps')
+  if (gaps.length === 0)
+    print(waiting.length + unread.length === 0 ? 'no gaps: every expected hour is collected' : 'no gaps')
   else {
     printRanges(gaps, ['what to do'], ({ advice }) => [advice])
     print(`\n${counted(sumOf(gaps), 'hour')} missing`)
@@ -186,6 +202,7 @@ function gapAdvice(
   if (mendable === 'now') return 'nothing: it can only read “now”'
   if (mendable === 'unusable') return 'repair the collector: tidegauge check'
   if (fault?.code === 'chain-before-first-block') return 'nothing: the chain had no block yet'
+  if (fault?.code === 'input-missing' && fault.fix !== undefined) return fault.fix
   // A backfill fills no hour before its first, and a window needs those.
   const spans = collectorConfig && fault?.code === 'window-incomplete' ? inputSpans(collectorConfig) : []
   const first = hourAfter(from, 1 - Math.max(1, ...spans.map(({ hours }) => hours)))

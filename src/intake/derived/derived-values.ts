@@ -251,7 +251,9 @@ function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf, reach: Hou
       facts: { label: value.label, metric: first.id, hour: hourText(first.at) },
       fix: isUnread
         ? `it follows when the window is full; tidegauge backfill --from ${hourText(hourAfter(first.at, -reach(first.id)))} fills it, if its input can be read for past hours`
-        : `tidegauge explain ${first.id} ${hourText(first.at)}`,
+        : first.why === 'is not expected'
+          ? `give this collector at or every: hours at which ${first.id} is expected`
+          : `tidegauge explain ${first.id} ${hourText(first.at)}`,
     },
   )
 }

@@ -22,9 +22,9 @@ export interface LatenessWanted {
 
 /** Late hours and metrics at an hour. */
 export interface Lateness {
-  /** Collectors with due hours at or before the hour. */
+  /** Collectors with due hours at or before the hour, or whose hour only a backfill has tried and could not read. */
   readonly late: readonly LateCollector[]
-  /** Collectors that are expected for the hour and have no row of it. */
+  /** Collectors that are expected for the hour, have no row of it, and were not asked for it by a backfill either. */
   readonly missing: readonly string[]
   /** Collectors for which the hour is a gap. */
   readonly gaps: readonly CollectionRow[]

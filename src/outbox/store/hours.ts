@@ -163,21 +163,44 @@ export function* lateCollectors(names: readonly string[], hour: Hour): StoreWork
   )
 }
 
-/** The collectors that are expected for an hour but have no row of it. @param collectors with the configured starts */
-export function* missingCollectors(collectors: LatenessWanted['collectors'], hour: Hour): StoreWork<string[]> {
+/** A collector that is expected for an hour but has no row of it. */
+interface UnplannedHour {
+  readonly name: string
+  /** Fault of a backfill that could not read the hour; `null` where none has tried. */
+  readonly fault: string | null
+}
+
+/** Collectors that are expected for an hour but have no row of it. @param collectors with the configured starts */
+export function* unplannedHours(collectors: LatenessWanted['collectors'], hour: Hour): StoreWork<UnplannedHour[]> {
   const [at, tuples] = [
     hourNumber(hour),
     collectors
       .filter(one => isExpected(one, hour))
       .map(({ id, since }) => [id, since === undefined ? null : hourNumber(since)]),
   ]
-  const records = yield* query<{ name: string }>(sql`
-    SELECT asked.name FROM ${rows({ name: 'text', since: 'integer' }, tuples)} AS asked
+  return yield* query<UnplannedHour>(sql`
+    SELECT asked.name, failure.fault FROM ${rows({ name: 'text', since: 'integer' }, tuples)} AS asked
       LEFT JOIN tidegauge.collector ON collector.name = asked.name
+      LEFT JOIN tidegauge.backfill_failure AS failure ON failure.hour = ${at} AND failure.collector = collector.id
     WHERE coalesce(collector.since, asked.since, ${at}) <= ${at} AND NOT EXISTS (
       SELECT 1 FROM tidegauge.collection AS here WHERE here.hour = ${at} AND here.collector = collector.id)
     ORDER BY asked.place`)
-  return records.map(({ name }) => name)
+}
+
+/** Adds hours that only a backfill has tried, and could not read, to the overdue ones. */
+export function withUnread(
+  late: readonly LateCollector[],
+  hoursWithoutRow: readonly UnplannedHour[],
+  hour: Hour,
+): LateCollector[] {
+  const faults = new Map(hoursWithoutRow.flatMap(({ name, fault }) => (fault === null ? [] : [[name, fault] as const])))
+  const lateIds = new Set(late.map(({ collector }) => collector))
+  return [
+    ...late.map(each => (faults.has(each.collector) ? { ...each, hours: each.hours + 1 } : each)),
+    ...[...faults]
+      .filter(([collector]) => !lateIds.has(collector))
+      .map(([collector, fault]) => withFault({ collector, hours: 1, oldest: hour }, fault)),
+  ]
 }
 
 /** Gaps of collectors in a range of hours, both ends included, by collector and the code of their fault. */

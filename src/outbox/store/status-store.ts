@@ -20,10 +20,11 @@ import {
   gapCounts,
   hoursOfAll,
   lateCollectors,
-  missingCollectors,
   newestDelivered,
   rowsBetween,
+  unplannedHours,
   unresolvedCounts,
+  withUnread,
 } from './hours.ts'
 import { allWarnings, destinationStates, reportState, saveReport } from './notes.ts'
 import { sql } from './sql.ts'
@@ -138,9 +139,9 @@ export class StoreStatus implements StatusStore {
 function* latenessOf(wanted: LatenessWanted): StoreWork<Lateness> {
   const { collectors, protocolIds, destinations: names, hour } = wanted
   const ids = collectors.map(({ id }) => id)
-  const [late, missing, hourRows, oldest, metrics, deadAndHeld, destinations] = yield* together(
+  const [late, hoursWithoutRow, hourRows, oldest, metrics, deadAndHeld, destinations] = yield* together(
     lateCollectors(ids, hour),
-    missingCollectors(collectors, hour),
+    unplannedHours(collectors, hour),
     rowsBetween(hour, hour),
     dueHour('oldest', protocolIds, hour),
     dueUpTo(protocolIds, hour),
@@ -148,7 +149,8 @@ function* latenessOf(wanted: LatenessWanted): StoreWork<Lateness> {
     destinationStates(names),
   )
   return {
-    ...{ late, missing, deadAndHeld, destinations },
+    ...{ late: withUnread(late, hoursWithoutRow, hour), deadAndHeld, destinations },
+    missing: hoursWithoutRow.flatMap(({ name, fault }) => (fault === null ? name : [])),
     gaps: hourRows.filter(({ state }) => state === 'gap'),
     ...(oldest !== undefined && { due: { oldest, metrics } }),
   }

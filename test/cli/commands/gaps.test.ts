@@ -169,6 +169,45 @@ describe('gaps', () => {
     expect(notCollectedYet).toContainEqual({ collector: 'pool/past', from: overdue, to: overdue, hours: 1 })
   })
 
+  it('have the hour that a backfill could not read, once, and status says why', async () => {
+    const overdue = hourAt(systemTime.nowMs() - overdueMs)
+    const { run, read } = stage(outbox => {
+      addCollectorNow(outbox, 'pool/past', past)
+      const failure = { fault: new Fault('http-unreachable', 'the source answered 404'), nextAttemptMs: 0 }
+      const outcome = { collector: 'pool/past', hour: overdue, acceptedValues: [], failure, unexpected: true }
+      atOnce(outbox, () => recordOutcomes([{ outcome, nowMs: 1 }]))
+    })
+    const { stdout } = await run('status')
+    expect(stdout).toContain(`pool/past has not collected the hour ${hourText(overdue)}: the source answered 404.`)
+    expect(stdout).not.toMatch(/pool\/past, .*not asked/)
+    const { notReadByBackfill, notCollectedYet } = await read()
+    expect(notReadByBackfill).toMatchObject([{ collector: 'pool/past', hours: 1 }])
+    expect(notCollectedYet.filter(({ collector }) => collector === 'pool/past')).toEqual([])
+  })
+
+  it('name derived hours that lack an input where no other hour listed is why', async () => {
+    const lacking = (count: number, why: string) => {
+      const facts = { label: 'Now', metric: 'pool___A', hour: at(count) }
+      return new Fault('input-missing', `pool___A of ${at(count)} ${why}`, { facts, fix: 'give this collector at' })
+    }
+    const { run, read } = stage(outbox => {
+      const fail = (collector: string, count: number, fault: Fault) => {
+        const failure = { fault, nextAttemptMs: 0 }
+        const outcome = { collector, hour: hourAfter(past, count), acceptedValues: [], failure, unexpected: true }
+        atOnce(outbox, () => recordOutcomes([{ outcome, nowMs: 1 }]))
+      }
+      for (const collector of ['pool/past', 'pool/derived']) addCollectorNow(outbox, collector, parseHour(next))
+      fail('pool/past', 1, new Fault('http-unreachable', 'no answer'))
+      fail('pool/derived', 1, lacking(1, 'has no value'))
+      fail('pool/derived', 2, lacking(2, 'is not expected'))
+    })
+    expect((await read()).notReadByBackfill).toMatchObject([
+      { collector: 'pool/derived', from: at(2), hours: 1, advice: 'give this collector at' },
+      { collector: 'pool/past', from: at(1) },
+    ])
+    expect((await run('gaps')).stdout).toMatch(/^no gaps\n\nasked for by a backfill/)
+  })
+
   it('says of a removed collector that its hours are not tried', async () => {
     const expecting = (...names: string[]) =>
       stage(outbox => {

@@ -105,6 +105,17 @@ export function statusContract(newPlace: NewPlace): void {
       expect(await missing([{ id: collector }])).toEqual([])
     })
 
+    it('is of an hour without a row that a backfill could not read, with the reason', async () => {
+      const { outbox } = await begun(newPlace, { from: at(-1), to: at(-1) })
+      const failure = { fault: unreachable, nextAttemptMs: 0 }
+      await record(outbox, [], { hour: anHour, unexpected: true, failure })
+      const fault = expect.objectContaining({ code: unreachable.code })
+      const lateness = async () => outbox.status.lateness({ ...wanted, collectors: [{ id: collector }] })
+      expect(await lateness()).toMatchObject({ missing: [], late: [{ collector, hours: 2, oldest: at(-1) }] })
+      await record(outbox, metrics(1, at(-1)), { hour: at(-1) })
+      expect(await lateness()).toMatchObject({ missing: [], late: [{ collector, hours: 1, oldest: anHour, fault }] })
+    })
+
     it('is of gaps at the hour', async () => {
       const { outbox } = await begun(newPlace, { from: at(-1) })
       for (const hour of [at(-1), anHour]) await outbox.intake.recordGap(collector, hour, unreachable)
