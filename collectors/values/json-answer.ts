@@ -54,8 +54,8 @@ const shownCharsMax = 40
 /** Names in a map that are listed. */
 const listedMax = 12
 
-/** A place in an answer at which there is no number. */
-interface NotNumber {
+/** Mistake at a place of an answer. */
+interface Misfit {
   readonly message: string
   /** Instruction for a person. */
   readonly fix: string
@@ -90,7 +90,7 @@ function isDecimal(found: unknown): found is string {
   return typeof found === 'string' && found.length <= decimalCharsMax && decimalNumber.test(found)
 }
 
-function notNumberAt(json: unknown, path: string): NotNumber {
+function notNumberAt(json: unknown, path: string): Misfit {
   const value = valueAt(json, path)
   const message = `there is no number at ${path || 'the root'}`
   if (value === undefined) return { message, fix: insteadOf(json, path) }
@@ -182,30 +182,46 @@ export function answerOf(source: JsonSource, run: RunClock) {
           message: `what require asks for must stand at ${path}`,
         })
     })
-    .transform(json => ({ json, time: valueAt(json, time) }))
-    .pipe(z.object({ json: z.unknown(), time: timeAt(source, run) }))
+    .superRefine((json, context) => {
+      const misfit = timeMisfit(json, source, run)
+      if (!misfit) return
+      const { message, fix } = misfit
+      context.addIssue({ code: 'custom', path: ['time'], input: valueAt(json, time), message, params: { fix } })
+    })
+    .transform(json => ({ json }))
 }
 
 /** Milliseconds that a source's clock may be ahead of this machine's. */
 const aheadMsMax = 60_000
 
 /**
- * Instant the value is as of, by the answer's own field. A value of a past hour must not be later than the hour; a
- * value of "now" may be, but not later than now.
+ * Checks the instant that the value is as of, by the answer's own field. A value of a past hour must not be later than the
+ * hour; a value of "now" may be, but not later than now.
  */
-function timeAt({ time, maxAge, ...source }: JsonSource, { hour, nowMs }: RunClock) {
-  if (time === undefined) return z.unknown()
+function timeMisfit(
+  json: unknown,
+  { time, maxAge, ...source }: JsonSource,
+  { hour, nowMs }: RunClock,
+): Misfit | undefined {
+  if (time === undefined) return undefined
   const latestMs = readsPast(source) ? hour : Math.max(hour, nowMs()) + aheadMsMax
-  const wanted = `the time at ${time} must be ${hourText(hour)} or up to ${maxAge} s before`
-  const error = ({ input }: { readonly input?: unknown }) =>
-    !readsPast(source) && instantMs(input) > latestMs ? `the time at ${time} must not lie in the future` : wanted
-  return z.unknown().refine(
-    stated => {
-      const statedMs = instantMs(stated)
-      return statedMs >= hour - maxAge * 1000 && statedMs <= latestMs
-    },
-    { error, params: { fix: 'compare the time with the hour; for an older value write a larger maxAge' } },
-  )
+  const value = valueAt(json, time)
+  const statedMs = instantMs(value)
+  if (statedMs >= hour - maxAge * 1000 && statedMs <= latestMs) return undefined
+  const wanted =
+    !readsPast(source) && statedMs > latestMs
+      ? `the time at ${time} must not lie in the future`
+      : `the time at ${time} must be ${hourText(hour)} or up to ${maxAge} s before`
+  if (value === undefined) return { message: wanted, fix: insteadOf(json, time) }
+  if (Number.isNaN(statedMs))
+    return {
+      message: wanted,
+      fix: 'let time lead to a count since 1970, or to a date and time like 2026-11-20T13:00:00Z',
+    }
+  return {
+    message: `${wanted}, and is ${new Date(statedMs).toISOString().replace('.000Z', 'Z')}`,
+    fix: 'compare the time with the hour; for an older value write a larger maxAge',
+  }
 }
 
 /**

@@ -120,7 +120,7 @@ function answerTo(target: string) {
     '/offset': { list: powers.slice(offset, offset + 3) },
     '/none': { list: [] },
     '/texts': { clear: '1,234.5', decimalComma: '12,345', thousandths: 12_345 },
-    '/old': { v: 7, at: twoHours },
+    '/old': { v: 7, at: twoHours, name: 'spot' },
     '/tokens': { list: addresses },
   }
   return { body: JSON.stringify(answers[pathname]) }

@@ -393,10 +393,22 @@ describe('http-json with the hour in its address', () => {
       for (const path of ['/late', '/deaf']) {
         const fault = await faultOf(collected(options(`${path}?at={hour}`, { time })))
         expect(fault.code).toBe('http-unexpected')
-        expect(fault.message).toContain(`time: the time at ${time} must be ${hourText(earlier)} or up to 3600 s before`)
+        expect(fault.message).toMatch(
+          `time: the time at ${time} must be ${hourText(earlier)} or up to 3600 s before, and is 2026-`,
+        )
       }
     },
   )
+
+  it('says what is there where the time leads to nothing, and to no time', async () => {
+    const nothing = await faultOf(collected(options('/?at={hour}', { time: '/all/milli' })))
+    expect([nothing.message, nothing.fix]).toEqual([
+      expect.stringContaining('found nothing'),
+      expect.stringMatching(/^at \/all there are ms, seconds, /),
+    ])
+    const { fix } = await faultOf(collected(options('/?at={hour}', { time: '/all' })))
+    expect(fix).toBe('let time lead to a count since 1970, or to a date and time like 2026-11-20T13:00:00Z')
+  })
 
   it('takes a value that is a little older, as far as maxAge says', async () => {
     const early = (maxAge: number) => collected(options('/early?at={hour}', { time: '/time', maxAge }))

@@ -626,7 +626,7 @@ function found(value: unknown, secrets: readonly string[]): string {
   if (typeof value === 'object' && value !== null) return 'an object'
   if (typeof value !== 'string') return String(value)
   const repeats = secrets.some(secret => value.includes(secret))
-  return repeats ? 'a text' : `the text ${JSON.stringify(shortened(value, httpValueCharsMax))}`
+  return repeats ? 'what the request has, too' : `the text ${JSON.stringify(shortened(value, httpValueCharsMax))}`
 }
 
 /** Name and port of an address, by which hosts are distinguished. */

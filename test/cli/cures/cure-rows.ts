@@ -373,7 +373,7 @@ const ofDerived: readonly CureRow[] = [
     value: 6,
   },
   {
-    cures: ['give this collector at: ["${inputHours.map(dayHourText).join(\'", "\')}"], or take the value of a window'],
+    cures: ['give this collector at: ["${possible.join(\'", "\')}"]${alternative}'],
     wrong: world =>
       own(`return { A: 3 }`, { collectors: [{ ...given, ...atLast(world) }, derived({ X: { sum: ['A', 1] } })] }),
     right: world =>
