@@ -413,8 +413,10 @@ function duplicates({ document, at }: Source): PlacedMistake<Position>[] {
 }
 
 function mistakeOf({ text, document, at }: Source, error: YAMLError): PlacedMistake<Position> {
-  const offset = isUnclosed(error) ? openingBefore(document, text, error.pos[0]) : error.pos[0]
-  return { place: at(offset), ...syntaxWords(error) }
+  const [start] = error.pos
+  const offset = isUnclosed(error) ? openingBefore(document, text, start) : start
+  // A line that is indented wrongly begins where its text does.
+  return { place: at(offset + (/^ *(?=\S)/.exec(text.slice(offset))?.[0].length ?? 0)), ...syntaxWords(error) }
 }
 
 /** The first mistake of each line: one broken place often breaks the rest of its line. */
@@ -478,6 +480,11 @@ const byCode: Readonly<Record<ErrorCode, Mistake>> = {
   UNEXPECTED_TOKEN: extra,
 }
 
+const indentedTooLittle = words(
+  'this line is indented less than the lines of its entry, and more than the "- " of it',
+  'align it with the text after the "- "',
+)
+
 /** By the beginning of the parser's message, for codes with several meanings. */
 const byMessage: readonly (readonly [begins: string, Mistake])[] = [
   ['Missing closing', words('the quote that opens here is not closed', 'close it at the end of the text')],
@@ -487,7 +494,7 @@ const byMessage: readonly (readonly [begins: string, Mistake])[] = [
   ['Missing directives-end', directive],
   ['Flow ', unclosed],
   ['Unexpected block-seq-ind', words('a list cannot begin on the line of its key', 'put "- …" on the next line')],
-  ['Sequence item without', words('a "- " is missing before this entry', 'begin every entry of the list with "- "')],
+  ['Sequence item without', indentedTooLittle],
   ['All sequence items', words('this "- " is in another column than the ones before it', 'align them')],
   ['Unexpected flow-', words('this bracket closes nothing', 'remove it, or open it; put text that holds it in quotes')],
   ['Unexpected ,', words('this comma separates nothing', 'remove it')],

@@ -596,6 +596,11 @@ tell('YAML', [
     '3:9: this value continues where none is expected: the next line is indented too far, or it holds a second ": " → align the next line with its neighbours, or put a value that holds ": " in quotes',
   ],
   [
+    'a line indented too little',
+    'service: embedded\nprotocols:\n  - id: a\n   name: A\n   collectors:\n      - use: host\n',
+    '4:4: this line is indented less than the lines of its entry, and more than the "- " of it → align it with the text after the "- "',
+  ],
+  [
     'a colon is missing',
     'service embedded\nprotocols: []\n',
     '1:1: this is not a "key: value" line → put a colon and a blank after the key, or indent the line under the key it belongs to',
