@@ -235,6 +235,9 @@ async function storedOf(
   }
 }
 
+/** Advice where a protocol belongs to another key. */
+const ownerAdvice = 'give the key that owns it, or choose another id'
+
 function protocolFinding({ id, register }: ProtocolConfig, answer: Answer, hasDelivered: boolean): Finding {
   const subject = `protocol ${id}`
   if (answer.kind === 'unanswered') return failed(subject, `no answer: ${answer.reason}`, 'try again later')
@@ -242,10 +245,16 @@ function protocolFinding({ id, register }: ProtocolConfig, answer: Answer, hasDe
   if (status === 404) {
     return register
       ? ok(subject, 'is not registered yet; the daemon registers it')
-      : failed(subject, 'is not registered', `tidegauge register ${id}`)
+      : hasDelivered
+        ? failed(subject, 'is not registered for this key any more', ownerAdvice)
+        : failed(
+            subject,
+            'is not registered, or of another key',
+            `tidegauge register ${id}; if it is taken, ${ownerAdvice}`,
+          )
   }
   if (status === 401 || status === 403) {
-    return failed(subject, `belongs to another key (${status})`, 'choose another id, or give the key that owns it')
+    return failed(subject, `belongs to another key (${status})`, ownerAdvice)
   }
   if (isForeign(answer)) return failed(subject, foreignFact(answer), checkAddress)
   if (status !== 200) return failed(subject, `cannot be read (${status})`, 'try again later')

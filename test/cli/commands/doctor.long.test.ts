@@ -398,7 +398,9 @@ describe('doctor', () => {
     [
       'an unknown protocol',
       { statuses: { '/metrics': 404 } },
-      [/^✖ protocol pool: is not registered → tidegauge register --config \S+ pool$/],
+      [
+        /^✖ protocol pool: is not registered, or of another key → tidegauge register --config \S+ pool; if it is taken, give the key that owns it, or choose another id$/,
+      ],
       1,
     ],
     [
