@@ -7,6 +7,7 @@ import { openReadOnly } from '../sqlite/database.ts'
 import { syncPath } from '../sqlite/sync-path.ts'
 import { fileFault, isTrouble, withFileFaults } from '../sqlite/trouble.ts'
 import { outboxFile } from './data-folders.ts'
+import { withReadableFile } from './open.ts'
 import { outboxSalvage } from './sqlite/outbox-salvage.ts'
 
 interface OutboxBackup {
@@ -29,7 +30,7 @@ export function backUpOutbox(folder: string, target: string): OutboxBackup {
   const fresh = `${file}.${process.pid}`
   try {
     makeFile(fresh, file)
-    copy(source, fresh, file)
+    withReadableFile(folder, readable => copy(readable, fresh, file))
     const damage = outboxSalvage.damageOf(fresh)
     if (damage !== undefined) throw damaged(damage)
     syncPath(fresh)

@@ -114,6 +114,19 @@ function orCopy(folder: string, open: () => Opened): Opened {
   }
 }
 
+/** Calls with the file of an outbox, or with a copy of it where its file system is read-only, as `orCopy`. */
+export function withReadableFile(folder: string, act: (file: string) => void): void {
+  const file = outboxFile(folder)
+  if (!new Disk(file).isReadOnly) return act(file)
+  const copiedTo = mkdtempSync(join(tmpdir(), 'tidegauge-'))
+  try {
+    copyUnchanged(file, outboxFile(copiedTo))
+    act(outboxFile(copiedTo))
+  } finally {
+    rmSync(copiedTo, { recursive: true, force: true })
+  }
+}
+
 /** Number of times a file that changes meanwhile is copied: another machine may write it. */
 const copiesMax = 3
 

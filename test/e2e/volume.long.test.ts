@@ -18,6 +18,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
 import { mayMount, smallDisk } from '../support/small-disk.ts'
 import { configured, start, tidegauge, untilNextLook } from '../support/tidegauge.ts'
@@ -93,6 +94,11 @@ describe.skipIf(!mayMount)('a daemon on a volume that is read-only (needs the ri
         stdout: expect.stringMatching(/\w/),
       })
     }
+    const copy = join(temporaryFolder(), 'copy.db')
+    expect(await tidegauge(['backup', copy, '--config', config])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/copy\.db: \d+ KiB, checked and on disk\n$/),
+    })
     for (const words of [['flush'], ['due', 'drop', '--all'], ['collect']]) {
       const { code, stdout, stderr } = await tidegauge([...words, '--config', config])
       expect({ words, code, stdout }).toEqual({ words, code: 1, stdout: '' })
