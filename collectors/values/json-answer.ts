@@ -216,7 +216,7 @@ function timeMisfit(
   if (Number.isNaN(statedMs))
     return {
       message: wanted,
-      fix: 'let time lead to a count since 1970, or to a date and time like 2026-11-20T13:00:00Z',
+      fix: 'write time: with the pointer to a count since 1970, or to a date and time like 2026-11-20T13:00:00Z',
     }
   return {
     message: `${wanted}, and is ${new Date(statedMs).toISOString().replace('.000Z', 'Z')}`,

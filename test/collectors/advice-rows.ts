@@ -216,7 +216,7 @@ const ofAnswers: readonly AdviceRow[] = [
     values: [12.345],
   },
   {
-    advice: 'let time lead to a count since 1970, or to a date and time like 2026-11-20T13:00:00Z',
+    advice: 'write time: with the pointer to a count since 1970, or to a date and time like 2026-11-20T13:00:00Z',
     wrong: http('/old?at={hour}', { pointer: '/v', time: '/name', maxAge: 7_200 }),
     right: http('/old?at={hour}', { pointer: '/v', time: '/at', maxAge: 7_200 }),
     values: [7],

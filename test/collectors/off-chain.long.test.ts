@@ -407,7 +407,9 @@ describe('http-json with the hour in its address', () => {
       expect.stringMatching(/^at \/all there are ms, seconds, /),
     ])
     const { fix } = await faultOf(collected(options('/?at={hour}', { time: '/all' })))
-    expect(fix).toBe('let time lead to a count since 1970, or to a date and time like 2026-11-20T13:00:00Z')
+    expect(fix).toBe(
+      'write time: with the pointer to a count since 1970, or to a date and time like 2026-11-20T13:00:00Z',
+    )
   })
 
   it('takes a value that is a little older, as far as maxAge says', async () => {

@@ -4,7 +4,7 @@ import { openExistingForListing } from '../../app/open-outbox.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { inputSpans } from '../../intake/derived/derived-values.ts'
 import { faultFromRecord, faultLine } from '../../model/fault.ts'
-import { type Hour, hourAfter, hourAt, hourText } from '../../model/hour.ts'
+import { hourAfter, hourAt, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
 import { shellWord } from '../../model/text.ts'
 import type { CollectorHourRange } from '../../outbox/contract/hours.ts'
@@ -70,7 +70,7 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   const late = hourAt(time.nowMs() - overdueMs)
   const until = to === undefined || to > late ? late : to
   const dueRanges = (await operators?.hourRanges('due', { ...filter, to: until })) ?? []
-  const unread = withoutConsequences((await operators?.hourRanges('unread', upTo)) ?? [], [...gaps, ...dueRanges], late)
+  const unread = withoutConsequences((await operators?.hourRanges('unread', upTo)) ?? [], [...gaps, ...dueRanges])
   const isWithin = until === late && (from ?? late) <= late
   const protocolIds = config.protocols.map(({ id }) => id)
   // As for readiness: hours that no daemon has planned have no row.
@@ -92,17 +92,15 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
 
 /**
  * Leaves out derived hours that follow from others: where an input lacks, that is the hole; a window that begins before
- * a backfill has no hole. The newest hour is expected, whatever it lacks.
+ * a backfill has no hole.
  */
 function withoutConsequences(
   ranges: readonly CollectorHourRange[],
-  uncollected: readonly CollectorHourRange[],
-  newest: Hour,
+  otherRanges: readonly CollectorHourRange[],
 ): CollectorHourRange[] {
-  const holes = [...uncollected, ...ranges.filter(({ fault }) => fault?.code !== 'input-missing')]
+  const holes = [...otherRanges, ...ranges.filter(({ fault }) => fault?.code !== 'input-missing')]
   const isHole = (hourMs: number) => holes.some(({ from, to }) => from <= hourMs && hourMs <= to)
-  return ranges.filter(({ to, fault }) => {
-    if (to >= newest) return true
+  return ranges.filter(({ fault }) => {
     if (fault?.code === 'input-missing') return !isHole(Date.parse(String(fault.facts['hour'])))
     return fault?.code !== 'window-incomplete'
   })
