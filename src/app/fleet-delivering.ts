@@ -25,12 +25,12 @@ function keyFailure(answer: Answer): string | undefined {
 function isFailureNoted(
   lease: Pick<Lease, 'noteFailure'>,
   answer: Answer,
-  refused: Extract<FailureCause, 'key' | 'right'>,
+  refusal: Extract<FailureCause, 'key' | 'right'>,
   sinceMs?: number,
 ): boolean {
   const way = wayFailure(answer)
   const reason = way ?? keyFailure(answer)
-  if (reason !== undefined) lease.noteFailure(reason, way === undefined ? refused : 'way', sinceMs)
+  if (reason !== undefined) lease.noteFailure(reason, way === undefined ? refusal : 'way', sinceMs)
   return reason !== undefined
 }
 
@@ -57,18 +57,18 @@ export function clientWhileHeld(
   time: Pick<Time, 'steadyMs'>,
 ): ServiceClient {
   const withFailure = async (
-    asked: Promise<Answer>,
-    refused: 'key' | 'right',
+    request: Promise<Answer>,
+    refusal: 'key' | 'right',
     ...stops: readonly (AbortSignal | undefined)[]
   ) => {
     const sinceMs = time.steadyMs()
-    const answer = await asked
+    const answer = await request
     const isBrokenOff = answer.kind === 'unanswered' && stops.some(stop => stop?.aborted)
-    const isFailure = !isBrokenOff && isFailureNoted(lease(), answer, refused, sinceMs)
+    const isFailure = !isBrokenOff && isFailureNoted(lease(), answer, refusal, sinceMs)
     return { answer, isSuccess: !isBrokenOff && !isFailure }
   }
-  const withNote = async (asked: Promise<Answer>, ...stops: readonly (AbortSignal | undefined)[]) => {
-    const { answer, isSuccess } = await withFailure(asked, 'right', ...stops)
+  const withNote = async (request: Promise<Answer>, ...stops: readonly (AbortSignal | undefined)[]) => {
+    const { answer, isSuccess } = await withFailure(request, 'right', ...stops)
     if (isSuccess) lease().noteSuccess()
     return answer
   }

@@ -42,7 +42,7 @@ export function verifyCommand(): Command {
         const pushCount = options.repair && outbox ? await repair(context, outbox, first) : 0
         const verification = pushCount > 0 ? await verifiedNow() : first
         if (!options.repair && repairableIn(verification).length > 0) {
-          note('  → tidegauge verify --repair pushes again what is missing or shown otherwise')
+          note('  → tidegauge verify --repair pushes again what is not shown, or shown otherwise')
         }
         return {
           json: () => verifiedJson(verification, pushCount),
@@ -92,11 +92,12 @@ async function storedBetween(operators: OperatorStore, from: Hour, to: Hour): Pr
   return metrics
 }
 
-/** Differences that a push can mend. */
+/** Differences that a push can mend. A value that the list may have left out is pushed, too: where the service has it, that changes nothing. */
 function repairableIn(found: readonly Verified[]): { readonly id: MetricId; readonly hour: Hour }[] {
-  return found.flatMap(one => {
-    const differences = one.kind === 'compared' ? one.differences : []
-    return differences.flatMap(({ kind, id, hour }) => (kind === 'unknown' ? [] : { id: id as MetricId, hour }))
+  return found.flatMap(protocol => {
+    if (protocol.kind !== 'compared') return []
+    const differences = protocol.differences.filter(({ kind }) => kind !== 'unknown')
+    return [...differences, ...protocol.edgeMetrics].map(({ id, hour }) => ({ id: id as MetricId, hour }))
   })
 }
 
@@ -142,6 +143,8 @@ interface ServiceComparison {
   readonly compared: number
   /** Delivered metrics of hours before those that the service shows. */
   readonly notShown: number
+  /** Delivered metrics of the oldest hour that it shows without them: they are missing, or its list ends within that hour. */
+  readonly edgeMetrics: readonly Pick<StoredMetric, 'id' | 'hour'>[]
 }
 
 /**
@@ -157,6 +160,7 @@ export function compare(metrics: readonly StoredMetric[], listing: ListedMetrics
   const differences: ServiceDifference[] = []
   const [keys, oldest] = [new Set<string>(), oldestOf(metrics.map(({ hour }) => hour))]
   const counts = { compared: 0, notShown: 0 }
+  const edgeMetrics: StoredMetric[] = []
   const firstShown = firstHours(listing)
   for (const metric of metrics) {
     const { id, hour, state } = metric
@@ -164,7 +168,8 @@ export function compare(metrics: readonly StoredMetric[], listing: ListedMetrics
     if (state !== 'delivered') continue
     const first = firstShown.get(id) ?? 0
     const listedValue = listing.get(id)?.get(hour)
-    if (hour < first || (hour === first && !listedValue)) counts.notShown += 1
+    if (hour < first) counts.notShown += 1
+    else if (hour === first && !listedValue) edgeMetrics.push(metric)
     else {
       counts.compared += 1
       const difference = differenceOf(metric, listedValue)
@@ -177,7 +182,7 @@ export function compare(metrics: readonly StoredMetric[], listing: ListedMetrics
       differences.push({ kind: 'unknown', id, hour, shown: value })
     }
   }
-  return { ...counts, differences: differences.sort((a, b) => a.hour - b.hour || (a.id < b.id ? -1 : 1)) }
+  return { ...counts, edgeMetrics, differences: differences.sort((a, b) => a.hour - b.hour || (a.id < b.id ? -1 : 1)) }
 }
 
 /** The first hour of each metric from which on the service should have it. */
@@ -230,8 +235,8 @@ function printVerified(found: readonly Verified[]): void {
   }
 }
 
-function printCompared(protocolId: string, { compared, notShown, differences }: ServiceComparison): void {
-  print(`${protocolId}: ${resultText(compared, differences)}${hiddenText(notShown)}`)
+function printCompared(protocolId: string, { compared, notShown, edgeMetrics, differences }: ServiceComparison): void {
+  print(`${protocolId}: ${resultText(compared, differences)}${hiddenText(notShown)}${edgeText(edgeMetrics)}`)
   if (differences.length === 0) return
   const values = ['delivered', 'shown']
   printFirst(['difference', 'metric', 'hour', ...values], differences.map(rowOf), 'difference', values)
@@ -252,6 +257,12 @@ function hiddenText(notShown: number): string {
   return notShown === 0 ? '' : `; ${counted(notShown, 'metric')} not compared: the service does not show those hours`
 }
 
+function edgeText(edgeMetrics: ServiceComparison['edgeMetrics']): string {
+  const [first] = edgeMetrics
+  if (!first) return ''
+  return `; ${counted(edgeMetrics.length, 'metric')} of ${hourText(first.hour)} not shown, where the service's list may end`
+}
+
 function rowOf({ kind, id, hour, ours, shown }: ServiceDifference): string[] {
   return [kindText[kind], id, hourText(hour), valueText(ours), valueText(shown)]
 }
@@ -267,7 +278,15 @@ function verifiedJson(found: readonly Verified[], pushedAgain: number) {
     protocols: found.map(({ protocolId, ...one }) => {
       if (one.kind === 'unreadable') return { protocol: protocolId, comparable: false, reason: one.reason }
       const differences = one.differences.map(({ hour, ...rest }) => ({ ...rest, hour: hourText(hour) }))
-      return { protocol: protocolId, comparable: true, compared: one.compared, notShown: one.notShown, differences }
+      const { compared, notShown, edgeMetrics } = one
+      return {
+        protocol: protocolId,
+        comparable: true,
+        compared,
+        notShown,
+        edgeMetrics: edgeMetrics.length,
+        differences,
+      }
     }),
     pushedAgain,
   }

@@ -47,7 +47,7 @@ it('says that all is equal, and what differs, and pushes that again, once', asyn
     '',
   ])
   expect(stderr).toBe(
-    `  → tidegauge verify --config ${config} --repair pushes again what is missing or shown otherwise\n`,
+    `  → tidegauge verify --config ${config} --repair pushes again what is not shown, or shown otherwise\n`,
   )
   service.remarks = metric => {
     lost.push(metric)
@@ -67,7 +67,16 @@ it('says that all is equal, and what differs, and pushes that again, once', asyn
   expect((await run('verify', '--repair')).stderr).toBe('nothing to push again\n')
   expect(service.stored).toHaveLength(8)
   expect(await read('verify', '--json')).toMatchObject({
-    protocols: [{ protocol: 'pool', comparable: true, compared: 6, notShown: 0, differences: [{ kind: 'unknown' }] }],
+    protocols: [
+      {
+        protocol: 'pool',
+        comparable: true,
+        compared: 6,
+        notShown: 0,
+        edgeMetrics: 0,
+        differences: [{ kind: 'unknown' }],
+      },
+    ],
     pushedAgain: 0,
   })
 })
@@ -103,13 +112,28 @@ it('never says that all is equal where the answer cannot be read, or shows the l
   })
 })
 
-it('takes nothing for missing where a list of limited length ends within an hour', async () => {
-  const { run } = await delivered(stored => stored.toSorted((a, b) => (a.timestamp < b.timestamp ? 1 : -1)).slice(0, 5))
-  expect(await run('verify')).toEqual({
+it('takes nothing for missing where a list of limited length ends within an hour, and pushes it again', async () => {
+  const limited = (stored: readonly Sent[]) =>
+    stored.toSorted((a, b) => (a.timestamp < b.timestamp ? 1 : -1)).slice(0, 5)
+  const { run, service, config } = await delivered(limited)
+  const stdout = `pool: 5 metrics compared, all equal; 1 metric of ${hours[0]} not shown, where the service's list may end\n`
+  const advice = `  → tidegauge verify --config ${config} --repair pushes again what is not shown, or shown otherwise\n`
+  expect(await run('verify')).toEqual({ code: 0, stdout, stderr: advice })
+  expect(await run('verify', '--repair')).toMatchObject({
     code: 0,
-    stdout: 'pool: 5 metrics compared, all equal; 1 metric not compared: the service does not show those hours\n',
-    stderr: '',
+    stdout,
+    stderr: expect.stringContaining('1 metric pushed again\n'),
   })
+  expect(service.stored).toHaveLength(7)
+})
+
+it('repairs the oldest hour that is shown, where only another metric of it is', async () => {
+  let lost: Sent | undefined
+  const { run, service } = await delivered(stored => stored.filter(metric => metric !== lost))
+  lost = service.stored.find(({ id, timestamp }) => id === 'pool___A' && timestamp === hours[0])
+  const { code, stdout } = await run('verify', '--repair')
+  expect([code, stdout]).toEqual([0, 'pool: 6 metrics compared, all equal\n'])
+  expect(service.stored.slice(6)).toMatchObject([{ id: 'pool___A', timestamp: hours[0] }])
 })
 
 it('refuses an unknown protocol', async () => {

@@ -22,7 +22,7 @@ function shown(hours: Readonly<Record<number, ListedValue>>, id = 'pool___A'): L
 }
 
 const found = (all: readonly StoredMetric[], listed: ListedMetrics) => {
-  const { differences, ...counts } = compare(all, listed, upTo)
+  const { differences, edgeMetrics: _, ...counts } = compare(all, listed, upTo)
   return { ...counts, differences: differences.map(({ kind, hour }) => [kind, (hour - anHour) / 3_600_000]) }
 }
 
@@ -67,6 +67,17 @@ describe('what was delivered and what a service shows', () => {
     ])
     const latest = new Map([...shown({ 3: { value: 30 } }), ...shown({ 1: { value: 1 } }, 'pool___B')])
     expect(found(ours, latest)).toMatchObject({ compared: 1, notShown: 2, differences: [['unknown', 1]] })
+  })
+
+  it('what is not in the oldest hour that is shown may be left out there, and is missing later', () => {
+    const other = shown({ 1: { value: 1 }, 2: { value: 1 } }, 'pool___B')
+    const { notShown, edgeMetrics, differences } = compare(stored({ 0: 1, 1: 10, 2: 20, 3: 30 }), other, upTo)
+    expect([notShown, edgeMetrics.map(({ hour }) => hour)]).toEqual([0, []])
+    expect(differences.filter(({ kind }) => kind === 'missing').map(({ hour }) => hour)).toEqual([0, 1, 2, 3].map(at))
+    const own = new Map([...other, ...shown({ 3: { value: 30 } })])
+    const shownAgain = compare(stored({ 0: 1, 1: 10, 2: 20, 3: 30 }), own, upTo)
+    expect([shownAgain.notShown, shownAgain.edgeMetrics.map(({ hour }) => hour)]).toEqual([1, [at(1)]])
+    expect(shownAgain.differences.filter(({ kind }) => kind === 'missing').map(({ hour }) => hour)).toEqual([at(2)])
   })
 
   it.each(['due', 'dead', 'held'] as const)('what is %s does not count, whatever is shown of it', state => {
