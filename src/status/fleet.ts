@@ -177,7 +177,7 @@ export function fleetState({ daemons, due, nowMs, service, protocolIds = [], tro
   const workedLanes = new Set(living.flatMap(({ lanes }) => lanes))
   const differing = [
     ...versionDifference(living),
-    ...configurationDifferences(livingRows, protocolIds),
+    ...configurationDifferences(livingRows, protocolIds, service),
     ...livingRows.flatMap(row => serviceDifference(row, service)),
     ...livingRows.flatMap(definitionDifference),
     ...livingRows.flatMap(failure),
@@ -229,25 +229,34 @@ const partWords: Readonly<Record<(typeof configurationParts)[number], readonly [
   ],
 }
 
-function configurationDifferences(living: readonly SeenDaemon[], protocolIds: readonly string[]): FleetDifference[] {
+/** @param service where it is known, each daemon with another one is named by itself */
+function configurationDifferences(
+  living: readonly SeenDaemon[],
+  protocolIds: readonly string[],
+  service: Identity | undefined,
+): FleetDifference[] {
   return configurationParts.flatMap((part, place) => {
     const [partName, fix] = partWords[part]
     if (part === 'keys') return keyDifference(living, protocolIds)
+    if (part === 'service' && service) return []
     const groups = grouped(living, ({ digest }) => shortHex(partOf(digest, place)))
     const reason = `The daemons have different ${partName}: ${eachOf(groups)}`
     return groups.length < 2 ? [] : [{ kind: part, reason, fix }]
   })
 }
 
-/** The first protocol that daemons push with different keys, and how many more. */
+/** The first protocol that daemons push with different keys to one service, and how many more. A key belongs to its service. */
 function keyDifference(living: readonly SeenDaemon[], protocolIds: readonly string[]): FleetDifference[] {
   const idOf = new Map(protocolIds.map(id => [partDigest(id).toString('hex'), id]))
   const keysOf = new Map(living.map(({ name, digest }) => [name, keyDigests(digest)]))
   const protocols = new Set([...keysOf.values()].flatMap(keys => [...keys.keys()]))
   const different = [...protocols].flatMap(protocol => {
     const having = living.filter(({ name }) => keysOf.get(name)?.has(protocol))
-    const groups = grouped(having, ({ name }) => keysOf.get(name)?.get(protocol) ?? '')
-    return groups.length < 2 ? [] : [{ id: idOf.get(protocol) ?? 'a protocol', groups }]
+    const byService = Map.groupBy(having, ({ digest }) => partOf(digest, 0).toString('hex'))
+    return [...byService.values()].flatMap(pushing => {
+      const groups = grouped(pushing, ({ name }) => keysOf.get(name)?.get(protocol) ?? '')
+      return groups.length < 2 ? [] : [{ id: idOf.get(protocol) ?? 'a protocol', groups }]
+    })
   })
   const [first] = different
   if (!first) return []

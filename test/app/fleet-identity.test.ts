@@ -84,6 +84,7 @@ describe('what a daemon says of its configuration', () => {
       'zebra and 1 more',
     ],
     ['one other key', keysAt(places.one, places.other), keysAt(places.one, places.one), 'alpha'],
+    ['the same key for another service', yaml, changed(['m.example.com', 'n.example.com']), undefined],
     [
       'a protocol of its own with another key',
       changed(['id: alpha', 'id: b, key: { env: ANOTHER_KEY }']),

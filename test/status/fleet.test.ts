@@ -97,7 +97,6 @@ describe('the state of a fleet', () => {
       'two services',
       [daemon('a'), daemon('b', differsIn(0))],
       [
-        'The daemons have different service.url: abababab on a, cdcdcdcd on b. Give all of them the same.',
         'The service.url of b is not the service of this fleet: it delivers nothing. Correct it, or run tidegauge fleet take service where the right one is configured.',
       ],
     ],
@@ -160,7 +159,6 @@ describe('the state of a fleet', () => {
     const { differing } = fleetState({ daemons, due: [], nowMs, service })
     expect(differing.map(({ kind, daemon: name }) => [kind, name])).toEqual([
       ['version', undefined],
-      ['service', undefined],
       ['settings', undefined],
       ['service', 'b'],
       ['definition', 'c'],
