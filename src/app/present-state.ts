@@ -37,5 +37,5 @@ export function presentState(
 }
 
 function keptIn(folder: string): KeptHours {
-  return { hours: new LocalOutcomes(folder).count, folder }
+  return { ...new LocalOutcomes(folder).counts, folder }
 }

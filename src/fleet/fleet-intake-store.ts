@@ -390,7 +390,7 @@ export class LocalHours {
         log.warn({ ...facts, fault: faultLine(this.#explained(error)) }, 'kept values cannot be stored yet')
       }
     }
-    if (outcomes.count > 0) this.#mayHave = true
+    if (outcomes.counts.hours > 0) this.#mayHave = true
   }
 
   /** An outcome whose units are compared with those in the database, which could not be asked when it was read. */

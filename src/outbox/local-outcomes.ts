@@ -107,8 +107,10 @@ export class LocalOutcomes {
     if (this.#read(name)?.text === text) rmSync(join(this.#folder, name), { force: true })
   }
 
-  get count(): number {
-    return this.#names().length
+  /** Number of their hours, and of their collectors. */
+  get counts(): { readonly hours: number; readonly collectors: number } {
+    const parts = this.#names().map(name => name.split('Z-'))
+    return { hours: new Set(parts.map(([hour]) => hour)).size, collectors: new Set(parts.map(([, of]) => of)).size }
   }
 
   #names(): string[] {

@@ -145,10 +145,9 @@ export function strandedSentence(
 /** Sentence about values that wait on this machine for the database; empty when none do. */
 export function keptSentences(kept: KeptHours | undefined): string[] {
   if (!kept || kept.hours === 0) return []
-  const { hours, folder } = kept
-  return [
-    `Values of ${hours} ${hours === 1 ? 'hour' : 'hours'} wait in ${folder} until the database takes them. Nothing is lost.`,
-  ]
+  const { hours, collectors, folder } = kept
+  const of = `${hours} ${hours === 1 ? 'hour' : 'hours'}${collectors === 1 ? '' : ` of ${collectors} collectors`}`
+  return [`Values of ${of} wait in ${folder} until the database takes them. Nothing is lost.`]
 }
 
 /** Sentences about a refused file: red until it is repaired, as the next start would fail with it. */

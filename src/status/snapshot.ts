@@ -52,6 +52,7 @@ export interface ConfigurationState {
 /** Hours of collectors in the local folder of a daemon of a fleet. */
 export interface KeptHours {
   readonly hours: number
+  readonly collectors: number
   readonly folder: string
 }
 

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { LocalHours } from '../../src/fleet/fleet-intake-store.ts'
 import { Fault } from '../../src/model/fault.ts'
+import { hourAfter } from '../../src/model/hour.ts'
 import { LocalOutcomes } from '../../src/outbox/local-outcomes.ts'
 import { collector } from '../outbox/contract/steps.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -34,4 +35,17 @@ it('reads a value that is there only now once, however often its hour is planned
   expect(warned).toMatchObject([{ fault: expect.stringContaining('cannot be reached') }])
   local.expect(plan)
   expect(await due()).toEqual([])
+})
+
+it('counts hours and collectors of what waits', () => {
+  const outcomes = new LocalOutcomes(temporaryFolder())
+  expect(outcomes.counts).toEqual({ hours: 0, collectors: 0 })
+  for (const [id, hour] of [
+    ['tide/a', anHour],
+    ['tide/b', anHour],
+    ['tide/a', hourAfter(anHour, 1)],
+    ['tide/b', anHour],
+  ] as const)
+    outcomes.keep({ collector: id, hour, acceptedValues: [] })
+  expect(outcomes.counts).toEqual({ hours: 2, collectors: 2 })
 })

@@ -335,8 +335,8 @@ it.each<[trouble: string, said: () => string, reads: string]>([
   ],
   [
     'values that wait for a database',
-    () => said({}, { kept: { hours: 1, folder: '/var/kept' } }),
-    'Values of 1 hour wait in /var/kept until the database takes them. Nothing is lost.',
+    () => said({}, { kept: { hours: 1, collectors: 2, folder: '/var/kept' } }),
+    'Values of 1 hour of 2 collectors wait in /var/kept until the database takes them. Nothing is lost.',
   ],
   [
     'an hour that fails and is not late yet',
