@@ -4,14 +4,12 @@ import { unlessAborted } from '../edge/unless-aborted.ts'
 import { WatchedClock } from '../intake/hour-clock.ts'
 import { Intake } from '../intake/intake.ts'
 import { Fault } from '../model/fault.ts'
-import { asSentence } from '../model/text.ts'
 import type { Breakage, Outbox } from '../outbox/contract/outbox.ts'
 import { FolderRoles } from '../outbox/roles.ts'
 import { exposition, metricFamilies } from '../status/exposition/exposition.ts'
 import { metricHistory } from '../status/history.ts'
 import { observe, presentFingerprint, scrape } from '../status/observe.ts'
-import { readiness } from '../status/readiness.ts'
-import { keptSentences, refusedSentences } from '../status/sentences.ts'
+import { readiness, unreadReadiness } from '../status/readiness.ts'
 import { startStatus } from '../status/server/server.ts'
 import type { Readiness } from '../status/snapshot.ts'
 import { type Observed, type Reloads, Widgets } from '../status/sources.ts'
@@ -142,9 +140,7 @@ async function readyOf(outbox: Outbox, now: () => Observed, time: Time): Promise
   } catch (error) {
     const fault = late.aborted ? outbox.sharedOutbox.lateFault() : outbox.health.explain(error)
     if (!(fault instanceof Fault)) throw error
-    const { fleetTroubles = [], kept, configuration } = now()
-    const troubles = [fault.message, ...fleetTroubles].map(asSentence)
-    return { ok: false, reasons: [...refusedSentences(configuration), ...troubles, ...keptSentences(kept)] }
+    return unreadReadiness(fault.message, now())
   }
 }
 

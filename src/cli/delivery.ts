@@ -15,10 +15,10 @@ import { waitingSentences } from '../status/sentences.ts'
 import { note } from './terminal.ts'
 
 /** Metrics that wait for a person, with the commands that list them; empty when there are none. */
-export function waitingText({ dead, held }: { readonly dead: number; readonly held: number }): string {
+export function waitingText(counts: { readonly dead: number; readonly held: number }): string {
   return [
-    ...(dead > 0 ? [`, ${dead} dead (tidegauge dead ls)`] : []),
-    ...(held > 0 ? [`, ${held} held (tidegauge held ls)`] : []),
+    ...(counts.dead > 0 ? [`, ${counts.dead} dead (tidegauge dead ls)`] : []),
+    ...(counts.held > 0 ? [`, ${counts.held} held (tidegauge held ls)`] : []),
   ].join('')
 }
 

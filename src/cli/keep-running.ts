@@ -152,7 +152,7 @@ class DaemonKeeper implements Disposable {
   async #waitWith(reason: string, { config, log, time }: AppContext, waitMs: number): Promise<Change | undefined> {
     const waking = new AbortController()
     // It waits even without a page.
-    const page = await openNotReady(config.status, reason).catch(() => undefined)
+    const page = await openNotReady(config.status, reason, ['outbox-unread']).catch(() => undefined)
     if (page) log.debug({ page: `${page.url}/` }, 'waiting')
     const over = time.sleep(waitMs, waking.signal).then(
       () => undefined,

@@ -46,6 +46,21 @@ export async function readiness(observed: ReadinessInput): Promise<Readiness> {
   return readinessOf(observed, lateness, await readFleet(observed))
 }
 
+/** Readiness where the outbox cannot be read: that, and what the daemon knows without it. @param reason as a sentence */
+export function unreadReadiness(
+  reason: string,
+  input: Pick<ReadinessInput, 'configuration' | 'kept' | 'fleetTroubles'>,
+): Readiness {
+  const sentences: readonly (readonly [cause: ReadinessCause, texts: readonly string[]])[] = [
+    ['config-refused', refusedSentences(input.configuration)],
+    ['outbox-unread', [asSentence(reason)]],
+    ['kept-locally', keptSentences(input.kept)],
+    ['fleet-stuck', input.fleetTroubles?.map(asSentence) ?? []],
+  ]
+  const causes = sentences.flatMap(([cause, texts]) => texts.map(() => cause))
+  return { ok: false, reasons: sentences.flatMap(([, texts]) => texts), causes }
+}
+
 /** The lateness that a readiness needs. */
 export function latenessWanted({ config, destinations, nowMs }: ReadinessInput): LatenessWanted {
   return {
@@ -131,7 +146,7 @@ function sentencesOf(
   const { config, configuration, outbox, nowMs, startedAtMs, host } = input
   const { destinations, deadAndHeld } = lateness
   const isStarting = nowMs - startedAtMs < overdueMs
-  const { uncollected, incomplete, unplanned } = lateHours(input, lateness, isStarting)
+  const lateCollectors = lateHours(input, lateness, isStarting)
   const { fullSentence: full, isReadOnly } = outbox.health
   const lockSentence = outbox.health.lockedSentence(nowMs)
   const idle = fleet?.idleLanes.filter(({ oldest }) => oldest <= hour) ?? []
@@ -139,20 +154,22 @@ function sentencesOf(
   return {
     'config-refused': refusedSentences(configuration),
     'clock-wrong': clockSentences({ ...input, destinations }),
+    // The lateness was read from it.
+    'outbox-unread': [],
     'disk-full': full === undefined || isReadOnly ? [] : [asSentence(full)],
     'read-only': full !== undefined && isReadOnly ? [asSentence(full)] : [],
     locked: lockSentence === undefined ? [] : [asSentence(lockSentence)],
     'kept-locally': keptSentences(input.kept),
     'fleet-stuck': fleet?.troubles ?? [],
     'no-daemon': isStarting ? [] : idle.map(({ reason }) => asSentence(reason)),
-    'not-collected': uncollected.map(each => lateSentence(each, input)),
-    'not-planned': missingSentences(unplanned, hour, input),
+    'not-collected': lateCollectors.uncollected.map(each => lateSentence(each, input)),
+    'not-planned': missingSentences(lateCollectors.unplanned, hour, input),
     // Older gaps are history, and shown in the grid.
     gap: lateness.gaps.filter(({ collector }) => expectedIds.has(collector)).map(gap => gapSentence(gap)),
     'not-delivered': undeliveredSentences(lateness, host, isStarting, input),
     dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host),
     held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host),
-    'window-incomplete': incomplete.map(each => lateSentence(each, input)),
+    'window-incomplete': lateCollectors.incomplete.map(each => lateSentence(each, input)),
     'fleet-differs': fleet?.differences ?? [],
   }
 }

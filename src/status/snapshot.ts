@@ -60,6 +60,7 @@ export interface KeptHours {
 export const readinessCauses = [
   'config-refused',
   'clock-wrong',
+  'outbox-unread',
   'disk-full',
   'read-only',
   'locked',
@@ -84,7 +85,7 @@ export interface Readiness {
   readonly ok: boolean
   /** Why not, one sentence each; empty when ok. */
   readonly reasons: readonly string[]
-  /** The cause of each reason, in the same order; absent when ok, and where the outbox did not answer. */
+  /** The cause of each reason, in the same order; absent when ok. */
   readonly causes?: readonly ReadinessCause[]
   /** Troubles that delay nothing and wait for a person's decision, one sentence each; absent when there are none. */
   readonly warnings?: readonly string[]

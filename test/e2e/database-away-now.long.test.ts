@@ -64,7 +64,11 @@ protocols: [{ id: tides, name: Tides, collectors: [{ use: ./level.ts, options: {
     expect(readdirSync(join(folder, 'data', 'kept'))).toHaveLength(1)
     const answer = await fetch(`${first.url}/readyz`)
     expect(answer.status).toBe(503)
-    expect(await answer.text()).toMatch(/cannot be reached.*Values of 1 hour wait in .*kept until the database takes/)
+    const ready = (await answer.json()) as { readonly reasons: readonly string[]; readonly causes: readonly string[] }
+    expect(ready.reasons.join(' ')).toMatch(
+      /cannot be reached.*Values of 1 hour wait in .*kept until the database takes/,
+    )
+    expect(ready.causes.slice(0, 2)).toEqual(['outbox-unread', 'kept-locally'])
     await first.kill('SIGKILL')
     await databases.server.start()
     const second = await startDaemon(config, env)

@@ -21,6 +21,8 @@ describe.skipIf(postgresPlace.kind === 'missing')('a daemon whose database goes 
       expect({ path, status: answer.status }).toEqual({ path, status: 503 })
       expect(await answer.text()).toMatch(/The database 127\.0\.0\.1:\d+\/\w+ cannot be reached/)
     }
+    const status: unknown = await (await fetch(`${daemon?.url}/status.json`)).json()
+    expect(status).toMatchObject({ ready: { ok: false, causes: expect.arrayContaining(['outbox-unread']) } })
     expect(await (await fetch(`${daemon?.url}/metrics`)).text()).toMatch(/^tidegauge_ready 0$/m)
     await databases.server.start()
     await daemon?.logged('fleet: the database answers again')

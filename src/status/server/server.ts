@@ -80,9 +80,9 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
   // The error may hold what no page should show, so it is not sent.
   server.setErrorHandler(async (_, request, reply) => {
     const { ok, reasons, causes } = await ready()
-    // With causes, readiness was read from the outbox: what has failed here is something else.
-    if (ok || causes) return reply.code(500).send({ error: 'the status could not be read' })
-    const { status, type, body } = notReadyReply(deps, { reasons }, request.raw)
+    // Where readiness was read from the outbox, what has failed here is something else.
+    if (ok || !causes?.includes('outbox-unread')) return reply.code(500).send({ error: 'the status could not be read' })
+    const { status, type, body } = notReadyReply(deps, { reasons, causes }, request.raw)
     return reply.code(status).type(`${type}; charset=utf-8`).send(body)
   })
 
@@ -197,7 +197,8 @@ async function readiness(ready: () => Promise<Readiness>): Promise<Readiness> {
   try {
     return await ready()
   } catch {
-    return { ok: false, reasons: ['The status could not be read: the outbox did not answer.'] }
+    const reasons = ['The status could not be read: the outbox did not answer.']
+    return { ok: false, reasons, causes: ['outbox-unread'] }
   }
 }
 

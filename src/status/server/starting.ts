@@ -4,6 +4,7 @@ import { systemTime } from '../../edge/time.ts'
 import { withFile } from '../../model/advice.ts'
 import { familyText, readyFamily } from '../exposition/families.ts'
 import { startingPage } from '../page/starting.ts'
+import type { ReadinessCause } from '../snapshot.ts'
 import { isAllowed, patience, type ServedAddress, securityHeaders } from './guard.ts'
 
 /** Address of the status server. `port` 0: the system picks one. */
@@ -39,13 +40,18 @@ export class StartProgress {
  * 200; `/readyz`, `/status.json` and the page are 503 with the reason; `/metrics` has a readiness of 0.
  *
  * @param reason why it is not ready, as a sentence; or how far a start is
+ * @param causes of the reason; absent where nothing is wrong
  * @throws the system's error when it cannot listen there
  */
-export function openNotReady(bound: BoundAddress, reason: string | StartProgress): Promise<OpenPort> {
+export function openNotReady(
+  bound: BoundAddress,
+  reason: string | StartProgress,
+  causes?: readonly ReadinessCause[],
+): Promise<OpenPort> {
   const { host, port } = bound
   const state = (): NotReady =>
     typeof reason === 'string'
-      ? { reasons: [withFile(reason)] }
+      ? { reasons: [withFile(reason)], causes }
       : { reasons: [reason.reason], startsSince: reason.since }
   return OpenPort.open({ host, port, ...patience }, (request, response) => answer(bound, state(), request, response))
 }
@@ -53,6 +59,7 @@ export function openNotReady(bound: BoundAddress, reason: string | StartProgress
 /** Its own state; `startsSince` is an instant as text. */
 interface NotReady {
   readonly reasons: readonly string[]
+  readonly causes?: readonly ReadinessCause[] | undefined
   readonly startsSince?: string
 }
 
@@ -65,7 +72,7 @@ function answer(bound: ServedAddress, said: NotReady, request: IncomingMessage, 
 /** The answer to a request while there is no outbox to read. */
 export function notReadyReply(
   bound: ServedAddress,
-  { reasons, startsSince }: NotReady,
+  { reasons, causes, startsSince }: NotReady,
   { url, method = '', headers }: IncomingMessage,
 ) {
   const plain = (status: number, text: string) => ({ status, type: 'text/plain', body: `${text}\n` })
@@ -76,9 +83,9 @@ export function notReadyReply(
     case '/livez':
       return plain(200, 'live')
     case '/readyz':
-      return json({ ready: false, reasons })
+      return json({ ready: false, reasons, causes })
     case '/status.json':
-      return json({ ready: { ok: false, reasons }, startsSince })
+      return json({ ready: { ok: false, reasons, causes }, startsSince })
     case '/metrics':
       return { status: 200, type: 'text/plain; version=0.0.4', body: familyText(readyFamily(false)) }
     default:

@@ -75,6 +75,8 @@ describe('the status server', () => {
       expect(body).not.toContain('key-123')
     }
     const { status, body } = await ask(`${url}/metrics`)
+    const json: unknown = JSON.parse((await ask(`${url}/status.json`)).body)
+    if (code === 503) expect(json).toEqual({ ready: { ok: false, reasons: [words], causes: ['outbox-unread'] } })
     if (code === 503)
       expect({ status, body }).toEqual({ status: 200, body: expect.stringMatching(/^tidegauge_ready 0$/m) })
     else expect(status).toBe(500)
