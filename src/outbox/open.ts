@@ -115,13 +115,13 @@ function orCopy(folder: string, open: () => Opened): Opened {
 }
 
 /** Calls with the file of an outbox, or with a copy of it where its file system is read-only, as `orCopy`. */
-export function withReadableFile(folder: string, act: (file: string) => void): void {
+export function withReadableFile<T>(folder: string, act: (file: string) => T): T {
   const file = outboxFile(folder)
   if (!new Disk(file).isReadOnly) return act(file)
   const copiedTo = mkdtempSync(join(tmpdir(), 'tidegauge-'))
   try {
-    copyUnchanged(file, outboxFile(copiedTo))
-    act(outboxFile(copiedTo))
+    withFileFaults('the outbox', file, () => copyUnchanged(file, outboxFile(copiedTo)))
+    return act(outboxFile(copiedTo))
   } finally {
     rmSync(copiedTo, { recursive: true, force: true })
   }
