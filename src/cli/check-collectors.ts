@@ -187,6 +187,8 @@ export async function usableCollectors(
   const { config } = context
   const selection = selectCollectors(config, only)
   const { usable, unusable, mistakes } = await checkCollectors(context, config.collect.deadlineMs, stopping)
+  // Collectors that were stopped are not unusable.
+  stopping.throwIfAborted()
   if (mistakes.length > 0) throw new ConfigError(config.file, mistakes)
   const isMeant = ({ collector }: { readonly collector: CollectorConfig }) => selection.includes(collector)
   for (const { collector, fault } of unusable.filter(isMeant)) {

@@ -4,6 +4,7 @@ import { openOutbox, rolesOf } from '../../app/open-outbox.ts'
 import { openPipeline } from '../../app/open-runner.ts'
 import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
 import { systemTime } from '../../edge/time.ts'
+import { unlessAborted } from '../../edge/unless-aborted.ts'
 import type { BackfillEnd, BackfillNews } from '../../intake/backfill/backfill.ts'
 import { joinedParts, type PartEnd } from '../../intake/backfill/joined-end.ts'
 import {
@@ -55,7 +56,9 @@ export function backfillCommand(): Command {
     if (inputs.length > 0) {
       note(`brought first, as values are derived from it: ${inputs.map(({ collector }) => collector.id).join(', ')}`)
     }
-    if (options.plan) return await planOnly(context, outbox, options, range, [...inputs, ...usable])
+    if (options.plan) {
+      return await unlessAborted(planOnly(context, outbox, options, range, [...inputs, ...usable]), signals.stopping)
+    }
     const opened = outbox ?? (await openOutbox(context, stack))
     const isDone = await collectAndDeliver(context, opened, spanOptions, range, selection, signals, stack)
     if (!isDone) endIncomplete()

@@ -45,6 +45,23 @@ describe('backfill', () => {
     expect(new Set(sentHours(stage))).toEqual(new Set(hourTexts(stage.hours)))
   })
 
+  it('prints no plan when it is stopped while it reads for one', async () => {
+    const stage = await backfillStage(40)
+    stage.set('hangs-from', stage.hours[0] ?? 0)
+    const child = stage.start(...stage.range, '--plan')
+    const ended = once(child, 'close')
+    let [stdout, stderr] = ['', '']
+    child.stdout?.on('data', text => {
+      stdout += text
+    })
+    child.stderr?.on('data', text => {
+      stderr += text
+    })
+    await untilTrue(() => stage.reads().size > 0)
+    child.kill('SIGINT')
+    expect([await ended, stdout, stderr]).toEqual([[1, null], '', 'tidegauge: it was asked to stop\n'])
+  })
+
   it('delivers what it has while a chain cannot be read, however little that is', async () => {
     const supply = '{ call: "totalSupply() view returns (uint256)", decimals: 0 }'
     const options = `{ chain: dead, address: "0x${'0'.repeat(39)}1", values: { S: ${supply} } }`
