@@ -238,11 +238,10 @@ function printDead(metrics: readonly DeadOrHeldMetric[]): void {
 function printHeld(metrics: readonly DeadOrHeldMetric[]): void {
   const rows = metrics.map(metric => [
     ...rowStart(metric),
-    metric.kind,
     instantText(metric.sinceMs),
     cut(metric.reason, wordCharsMax),
   ])
-  printTable(['metric', 'hour', 'value', 'unit', 'kind', 'since', 'why'], rows, ['value'])
+  printTable(['metric', 'hour', 'value', 'unit', 'since', 'why'], rows, ['value'])
 }
 
 function rowStart({ id, hour, value, unit = '' }: DeadOrHeldMetric): string[] {
@@ -293,12 +292,12 @@ function inFull(metric: DeadOrHeldMetric): string[] {
   const { id, hour, value, unit, kind, status, attempts, sinceMs, collector } = metric
   const facts: readonly (readonly [name: string, fact: string | undefined])[] = [
     ['value', unit === undefined ? numberText(value) : `${numberText(value)} ${unit}`],
-    [metric.state, kind === 'refused' ? 'the service refused it for good' : heldWords[kind]],
+    [metric.state, kind === 'refused' ? 'the service refused it for good' : words(metric)],
     ['status', status === undefined ? undefined : String(status)],
     ['attempts', attempts === undefined ? undefined : String(attempts)],
     ['since', instantText(sinceMs)],
     ['collector', collector],
-    [kind === 'refused' ? 'words' : 'why', words(metric)],
+    ['words', kind === 'refused' ? words(metric) : undefined],
     ...nextSteps(metric).map(([when, words], index) => {
       return [index === 0 ? 'next' : '', `${when}: tidegauge ${words}`] as const
     }),
@@ -309,12 +308,6 @@ function inFull(metric: DeadOrHeldMetric): string[] {
 
 function indented(fact: string): string {
   return fact.trim().replace(/\n/g, `\n${' '.repeat(13)}`)
-}
-
-const heldWords: Record<Exclude<DeadOrHeldMetric['kind'], 'refused'>, string> = {
-  bounds: 'outside the declared bounds',
-  jump: 'a jump of more than declared',
-  unit: 'another unit than before',
 }
 
 /** The command that reads the hours of metrics again, from a repaired collector. */

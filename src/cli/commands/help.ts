@@ -175,7 +175,7 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     fails: fitsNothing,
   },
   'held ls': {
-    about: `${ofMetrics} Held: outside of min and max, a jump beyond maxJump, or another unit than before.`,
+    about: `${ofMetrics} Held: outside of min and max, a jump beyond maxJump, another unit than before, or no items where there were some.`,
     examples: [['held ls', 'withheld values, and why']],
     fails: fitsNothing,
   },

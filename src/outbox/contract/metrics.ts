@@ -20,6 +20,7 @@ export interface ValueToJudge extends MetricKey {
 
 /** Why a metric is held until a person decides. */
 export interface Hold {
+  /** `bounds`: it is outside declared ones, or of no items where there were some. */
   readonly kind: 'bounds' | 'jump' | 'unit'
   /** A sentence with the facts. */
   readonly reason: string

@@ -15,12 +15,15 @@ describe('a value held back', () => {
     give({ metrics: { ...metrics, Rate: { unit: 'bp' } }, values: { TVL: -1, Price: 121, Rate: 500 } })
     const collected = await run('collect', '--hour', second)
     expect(collected.stderr).toContain(`0 of 3 delivered, 3 held (tidegauge held ls --config ${config})`)
-    expect((await run('held', 'ls')).stdout).toMatch(/^metric +hour +value +unit +kind +since +why\n/)
+    expect((await run('held', 'ls')).stdout).toMatch(/^metric +hour +value +unit +since +why\n/)
     expect(await read('held')).toMatchObject([
       { id: 'pool___TVL', hour: second, value: -1, kind: 'bounds', reason: '−1 is below the declared minimum of 0' },
       { id: 'pool___Price', value: 121, kind: 'jump', reason: expect.stringContaining('121 after 100') },
       { id: 'pool___Rate', value: 500, unit: 'bp', kind: 'unit', reason: expect.stringContaining('was % so far') },
     ])
+    expect((await run('held', 'show', 'pool___TVL')).stdout).toMatch(
+      /^ {2}held +−1 is below the declared minimum of 0\n/m,
+    )
     expect((await run('held', 'show', 'pool___Rate')).stdout).toMatch(
       /held release --config \S+ pool___Rate --allow-unit-change/,
     )
