@@ -229,7 +229,7 @@ const partWords: Readonly<Record<(typeof configurationParts)[number], readonly [
   ],
 }
 
-/** @param service where it is known, each daemon with another is named apart from these */
+/** @param service where it is known, each daemon with another one is named alone */
 function configurationDifferences(
   living: readonly SeenDaemon[],
   protocolIds: readonly string[],

@@ -127,6 +127,7 @@ const story = (name: string, phases: readonly Phase[], fired: readonly string[],
   left,
 })
 
+const daemonOfFleet = { version: '1', configuration: '', lanes: [], delivers: [], startedAtMs: 0, seenAtMs: 0 }
 const fleetOfOne: FleetState = { daemons: [], troubles: [], idleLanes: [], differences: [], differing: [] }
 
 const healthy: Staging = {}
@@ -198,6 +199,33 @@ describe.skipIf(promtoolPlace.kind === 'missing')('the alerts, on what a real da
     fires([story('down', [await day(), { minutes: 30 }, await day()], ['TidegaugeDown'], [])])
   })
 
+  it('when a daemon of a fleet is down, one fires that says whether another one is there', async () => {
+    const { text = '' } = await day()
+    const fleetText = (...names: readonly (readonly [name: string, isAway: boolean])[]) => {
+      const daemons = names.map(([name, isAway]) => ({
+        ...daemonOfFleet,
+        name,
+        ...(isAway && { isAway: true as const }),
+      }))
+      return text + exposition(fleetFamilies({ fleet: { ...fleetOfOne, daemons } }))
+    }
+    const both = fleetText(['eu-1', false], ['eu-2', false])
+    const calm = { text: both, other: both, minutes: 60 }
+    const alone = { other: fleetText(['eu-1', true], ['eu-2', false]), minutes: 60 }
+    fires([
+      story('one of two', [calm, alone, calm], ['TidegaugeFleetDaemonDown'], []),
+      story('both', [calm, { minutes: 60 }], ['TidegaugeDown']),
+      story(
+        'one apart from a fleet',
+        [
+          { ...calm, text },
+          { other: both, minutes: 60 },
+        ],
+        ['TidegaugeDown'],
+      ),
+    ])
+  })
+
   it('when it waits for its outbox, it is not ready', async () => {
     const text = familyText(readyFamily(false))
     fires([story('waiting', [await day(), { text, minutes: 60 }, await day()], ['TidegaugeNotReady'], [])])
@@ -225,7 +253,8 @@ describe.skipIf(promtoolPlace.kind === 'missing')('the alerts, on what a real da
   })
 
   it('all have a trouble here', () => {
-    const others = ['TidegaugeDiskFull', 'TidegaugeDown', 'TidegaugeFleetService', 'TidegaugeFleetDiffers']
+    const ofFleet = ['TidegaugeFleetDaemonDown', 'TidegaugeFleetService', 'TidegaugeFleetDiffers']
+    const others = ['TidegaugeDiskFull', 'TidegaugeDown', ...ofFleet]
     const tried = [...Object.values(troubles).map(({ alert }) => alert), ...others]
     expect(alerts.map(({ alert }) => alert).filter(alert => !tried.includes(alert))).toEqual([])
   })

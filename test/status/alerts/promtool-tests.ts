@@ -2,6 +2,8 @@
 export interface Phase {
   readonly minutes: number
   readonly text?: string
+  /** Exposition of another daemon meanwhile; without it, there is none. */
+  readonly other?: string
 }
 
 /** A course of scrapes, and the alerts that it fires. */
@@ -37,7 +39,10 @@ function testOf({ name, phases, fired, left }: AlertStory) {
 }
 
 function seriesOf(phases: readonly Phase[]): { series: string; values: string }[] {
-  const scrapes = phases.map(({ text, minutes }) => ({ minutes, samples: samplesOf(text) }))
+  const scrapes = phases.map(({ text, other, minutes }) => {
+    const samplesOfOther = other === undefined ? [] : samplesOf('other:9464', other)
+    return { minutes, samples: new Map([...samplesOf('tidegauge:9464', text), ...samplesOfOther]) }
+  })
   const all = new Set(scrapes.flatMap(({ samples }) => [...samples.keys()]))
   return [...all].map(series => ({
     series,
@@ -51,10 +56,9 @@ function valuesOf(value: string | undefined, minutes: number): string {
   return minutes === 1 ? 'stale' : `stale _x${minutes - 1}`
 }
 
-const target = 'instance="tidegauge:9464",job="tidegauge"'
-
-/** The daemon's own samples by their series, with the labels of a scrape. */
-function samplesOf(text: string | undefined): ReadonlyMap<string, string> {
+/** The own samples of the daemon at an address, by their series, with the labels of a scrape. */
+function samplesOf(instance: string, text: string | undefined): ReadonlyMap<string, string> {
+  const target = `instance="${instance}",job="tidegauge"`
   const samples = new Map([[`up{${target}}`, text === undefined ? '0' : '1']])
   for (const line of text?.split('\n') ?? []) {
     const [, name, labels, value] = /^(tidegauge_\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
