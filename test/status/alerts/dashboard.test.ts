@@ -85,6 +85,56 @@ describe('the dashboard', () => {
   })
 })
 
+/** Answers of a panel's queries, as of samples of some daemons, as promtool writes them. */
+function expectAnswers(
+  title: string,
+  series: Readonly<Record<string, number>>,
+  answers: Readonly<Record<string, number>>,
+) {
+  const [panel] = graphs.filter(graph => graph.title === title)
+  const expr = (panel?.targets[0]?.expr ?? '').replace(/\$\w+/g, '.*')
+  const samples = Object.entries(answers).map(([labels, value]) => ({ labels, value }))
+  const tests = [
+    {
+      interval: '30m',
+      input_series: Object.entries(series).map(([name, value]) => ({ series: name, values: `${value}+0x4` })),
+      promql_expr_test: [{ expr, eval_time: '1h', exp_samples: samples }],
+    },
+  ]
+  const file = join(temporaryFolder(), 'tests.yaml')
+  writeFileSync(file, JSON.stringify({ rule_files: [], tests }))
+  expect(promtool(['test', 'rules', file]), title).toContain('SUCCESS')
+}
+
+describe.skipIf(promtoolPlace.kind === 'missing')('the dashboard of a fleet of two, and a daemon without one,', () => {
+  const instances = ['fleet-1', 'fleet-2', 'alone']
+  const seriesOf = (name: string, labels: string, value: number) => [
+    ...instances.map(instance => [`${name}{job="tidegauge",instance="${instance}",${labels}}`, value] as const),
+    ...instances.slice(0, 2).map(instance => {
+      return [`tidegauge_fleet_daemon_up{job="tidegauge",instance="${instance}",daemon="eu-1"}`, 1] as const
+    }),
+  ]
+  it.each<[title: string, name: string, labels: string, answers: Readonly<Record<string, number>>]>([
+    ['Due', 'tidegauge_outbox_metrics', 'state="due"', { '{state="due"}': 10 }],
+    ['Dead and held', 'tidegauge_outbox_metrics', 'state="held"', { '{state="held"}': 10 }],
+    [
+      'Delivery',
+      'tidegauge_delivery_gate',
+      'destination="service",state="unavailable"',
+      { '{destination="service",state="unavailable"}': 5 },
+    ],
+    [
+      'Hours that are not delivered',
+      'tidegauge_collections',
+      'protocol="p",collector="p/c",state="due"',
+      { '{state="due"}': 5 },
+    ],
+    ['Warnings of the service', 'tidegauge_service_warnings_total', 'kind="k"', { '{kind="k"}': 0 }],
+  ])('counts what the two share once: %s', (title, name, labels, answers) => {
+    expectAnswers(title, Object.fromEntries(seriesOf(name, labels, 5)), answers)
+  })
+})
+
 describe('every metric that is asked for is exposed,', () => {
   const text = async () =>
     exposition(
