@@ -103,7 +103,7 @@ describe('backfill', () => {
   })
 
   it.for([
-    [['--from', '2026-01-01T00:00:00Z'], "required option '--to <hour>'"],
+    [['--to', '2026-01-01T00:00:00Z'], "required option '--from <hour>'"],
     [['--from', 'yesterday', '--to', '2026-01-01T00:00:00Z'], '"yesterday" is not an hour'],
     [['--from', '2026-01-01T00:30:00Z', '--to', '2026-01-01T02:00:00Z'], 'not a full hour'],
     [['--from', '2026-01-02T00:00:00Z', '--to', '2026-01-01T00:00:00Z'], 'lies after --to'],
