@@ -139,8 +139,8 @@ export default defineCollector({
     const values = valuesOf(options)
     const answers = await answersOf(inPlaces(url, moment), options, readPage, log)
     const warn = (sentence: string) => log.warn(`in the answer of ${new URL(url).host} ${sentence}`)
-    const isCut = options.pages ? undefined : limitIn(url, request.body)
-    const form = { ...options, warn, isCut, ...(options.format === 'csv' && { columns }) }
+    const cutReason = options.pages ? undefined : limitIn(url, request.body)
+    const form = { ...options, warn, cutReason, ...(options.format === 'csv' && { columns }) }
     const ofNone = new Set<Value>()
     const readNumber = async (value: Value) => {
       const { number, items } = ofAnswer(url, () => numberOf(answers, value, form))

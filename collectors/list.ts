@@ -416,8 +416,8 @@ async function answered({ options, chain, http, hour, nowMs, log }: Context): Pr
   const pages = options.pages
     ? await readPages(first, options.pages, { read: readPage, listsOf, warn })
     : [await readPage(first)]
-  const isCut = options.pages ? undefined : limitIn(url, request.body)
-  if (isOfItems(pointer, {})) for (const page of pages) itemsAt(page, pointer, { isCut, warn })
+  const cutReason = options.pages ? undefined : limitIn(url, request.body)
+  if (isOfItems(pointer, {})) for (const page of pages) itemsAt(page, pointer, { cutReason, warn })
   const items = options.where
     ? itemsMeant(pages, pointer, options.where, log)
     : pages.flatMap(page => valuesAt(page, pointer, ''))

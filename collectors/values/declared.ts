@@ -2,10 +2,16 @@ import { type DeclaredMetric, z } from 'tidegauge'
 
 const jump = 'must be a positive number in the metric’s unit, or a part of the last value like "20%"'
 
+/** Longest label that a service takes without a remark, in characters. */
+const labelCharsMax = 16
+
 /** Mistake of a label, which is a part of a metric's id; `undefined` when there is none. */
 export function labelMistake(label: string): string | undefined {
   if (/^[A-Za-z0-9._-]+$/.test(label) && !label.includes('___')) return undefined
-  const near = label.replace(/[^A-Za-z0-9._-]+/g, '').replace(/_{3,}/g, '__')
+  const near = label
+    .replace(/[^A-Za-z0-9._-]+/g, '')
+    .replace(/_{3,}/g, '__')
+    .slice(0, labelCharsMax)
   const form = 'must be a label of letters, digits, "-", "_" and ".", without "___"'
   return near === '' ? form : `${form}: write ${near}`
 }

@@ -45,8 +45,8 @@ export interface AnswerForm {
   /** The names in the header of a CSV. */
   readonly columns?: ReadonlySet<string>
   readonly thousands?: string | undefined
-  /** Whether a list of so many items is probably cut off there. Default: no list is */
-  readonly isCut?: ((items: number) => boolean) | undefined
+  /** Why a list of so many items is probably cut off there; `undefined` where it is not. Default: no list is */
+  readonly cutReason?: ((items: number) => string | undefined) | undefined
   /** Takes a sentence about an answer that is not as the options have it. */
   readonly warn?: (sentence: string) => void
 }
@@ -118,9 +118,12 @@ const usualLimits = [100, 1_000]
 const limitWords = /\b(?:first|limit|per_?page|page_?size|size|top|rows)\W{1,4}(\d{1,6})\b/gi
 
 /** Says of a number of items whether a source gives no more at once: as many as the request asks for, or a usual limit. */
-export function limitIn(url: string, body: unknown): (items: number) => boolean {
+export function limitIn(url: string, body: unknown): (items: number) => string | undefined {
   const asked = [...`${url} ${JSON.stringify(body) ?? ''}`.matchAll(limitWords)].map(([, count]) => Number(count))
-  return items => [...usualLimits, ...asked].includes(items)
+  return items => {
+    if (asked.includes(items)) return 'the request asks for'
+    return usualLimits.includes(items) ? 'many sources give at once' : undefined
+  }
 }
 
 /** The items of a page at a pointer with `*` in it. @throws Error when there is no list */
@@ -136,15 +139,17 @@ export function itemsAt(page: unknown, pointer: string, form: AnswerForm): reado
           const list = valueAt(part, path)
           if (typeof list !== 'object' || list === null) throw new Error(`there is no list at ${path || 'the root'}`)
           const own = Object.values(list)
-          if (form.isCut?.(own.length)) form.warn?.(`${path || 'the root'} has exactly ${own.length} ${cutWords}`)
+          const reason = form.cutReason?.(own.length)
+          if (reason !== undefined)
+            form.warn?.(`${path || 'the root'} has exactly ${own.length} items, as many as ${reason}: ${cutAdvice}`)
           return own
         }),
       [page],
     )
 }
 
-const cutWords =
-  'items, as many as many sources give at once: if there are more, ask for more at once, or read them with pages, whose parameter stands in the address'
+const cutAdvice =
+  'if there are more, ask for more at once, or read them with pages, whose parameter stands in the address'
 
 /** The pointer of the list that pages divide: the items of its first `*`. */
 export function pagedList(pointer: string, { format }: AnswerForm): string {

@@ -228,8 +228,7 @@ const ofAnswers: readonly AdviceRow[] = [
     values: [7],
   },
   {
-    advice:
-      'items, as many as many sources give at once: if there are more, ask for more at once, or read them with pages, whose parameter stands in the address',
+    advice: 'if there are more, ask for more at once, or read them with pages, whose parameter stands in the address',
     wrong: http('/cut', { pointer: '/list/*/v', take: 'sum' }),
     right: pages('/cut', { parameter: 'page', id: '/n' }),
     values: [130],

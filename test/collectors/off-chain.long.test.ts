@@ -244,6 +244,11 @@ describe('http-json with several values', () => {
         ['values', 'Total Value'],
         'without "___": write TotalValue',
       ],
+      [
+        { url, values: { 'A Label of Many Words': { pointer: '/a' } } },
+        ['values', 'A Label of Many Words'],
+        'write ALabelofManyWord',
+      ],
       [{ url, pointer: '/a', label: 'a___b' }, ['label'], 'must be a label of letters, digits, "-", "_" and "."'],
       [{ url: `${url}{block}`, values }, ['chain'], 'must name the chain that {block} is of'],
       [{ url, values, chain: 'demo' }, ['chain'], 'is of no use: {block} is neither in url nor in headers nor in body'],
