@@ -34,7 +34,8 @@ export function initCommand(): Command {
       const links = linkPackages(folder)
       if (links.length > 0) note(`linked to the package that runs this, on this machine only: ${links.join(', ')}`)
       // To install over links needs more than a command: the advice below says how.
-      print(nextSteps(relative(process.cwd(), folder), links.length > 0 ? undefined : installCommand(folder)))
+      const page = keptFiles.includes(ownConfigFile) ? 'where status.listen says' : 'at http://127.0.0.1:9464/'
+      print(nextSteps(relative(process.cwd(), folder), page, links.length > 0 ? undefined : installCommand(folder)))
       if (links.length > 0) print(installAdvice)
     })
 }
@@ -117,7 +118,7 @@ function packageFiles(name: string, folder: string): FolderFiles {
       devDependencies: { tidegauge: originFor(folder) },
     }),
     'README.md': file('README.md'),
-    ...(isNewProject(folder) && { '.npmrc': npmSettings }),
+    ...(hasOurSettings(folder) && { '.npmrc': npmSettings }),
     '.gitignore': 'node_modules/\n',
   }
 }
@@ -129,7 +130,7 @@ The links in node_modules hold on this machine only. To install packages in thei
 Without the rm, npm writes the links into package-lock.json.`
 
 /** @param install the command that brings what is missing; `undefined` when nothing is */
-function nextSteps(folder: string, install: string | undefined): string {
+function nextSteps(folder: string, page: string, install: string | undefined): string {
   return [
     'Next:',
     ...(folder === '' ? [] : [`  cd ${cdWord(folder)}`]),
@@ -137,7 +138,7 @@ function nextSteps(folder: string, install: string | undefined): string {
     '  npx tidegauge check                   # the configuration and its collectors, offline',
     '  npx tidegauge collect --dry-run       # one hour, shown and not sent',
     '  npm test                              # the tests of the collectors, on recordings',
-    '  npx tidegauge run                     # the daemon; its page is at http://127.0.0.1:9464/',
+    `  npx tidegauge run                     # the daemon; its page is ${page}`,
     '  npx tidegauge show my-protocol        # in another terminal: the widget, as the service has it',
     '',
     'A value of a chain: have a node of your own, or start one in a terminal of its own:',
@@ -175,7 +176,7 @@ function starterFiles(folder: string, extension: SourceExtension): FolderFiles {
     ...files,
     'package.json': jsonText(manifest(folder)),
     'tsconfig.json': jsonText(typescriptConfig),
-    ...(isNewProject(folder) && { '.npmrc': npmSettings }),
+    ...(hasOurSettings(folder) && { '.npmrc': npmSettings }),
     '.gitignore': 'node_modules/\ndata/\nsecrets/\n.env\n',
   }
 }
@@ -185,8 +186,9 @@ const npmSettings = `# Packages run no scripts at an install: nothing is compile
 ignore-scripts=true
 `
 
-/** Whether the project is ours to set up: one that exists may need the scripts of its packages. */
-const isNewProject = (folder: string) => !existsSync(join(folder, 'package.json'))
+/** Whether npm's settings are ours to write: a project that exists may need the scripts of its packages. Those there stay. */
+const hasOurSettings = (folder: string) =>
+  !existsSync(join(folder, 'package.json')) || existsSync(join(folder, '.npmrc'))
 
 /** A collector, its test and, where it reads a chain, its recording. @param from collector of `config/starter/` */
 export function collectorFiles(name: string, extension: SourceExtension, from = template): FolderFiles {
