@@ -130,7 +130,9 @@ export class HourPipeline {
     return ends.flatMap(end => (end.status === 'fulfilled' ? [end.value] : []))
   }
 
-  #log({ collector, hour, attempts, collected: { acceptedValues, fault }, outcome }: HourToCollect & HourResult): void {
+  #log(end: HourToCollect & HourResult): void {
+    const { collector, hour, attempts, outcome } = end
+    const { acceptedValues, fault } = end.collected
     const { log } = this.#deps
     const facts = { collector: collector.id, hour: hourText(hour), metrics: acceptedValues.length }
     if (outcome.kind === 'gap') {
@@ -140,6 +142,8 @@ export class HourPipeline {
       const nextAttempt = new Date(outcome.failure.nextAttemptMs).toISOString()
       log[level]({ ...facts, fault: faultLine(fault), attempt: attempts + 1, nextAttempt }, 'not collected')
     }
+    // A further attempt at the rest of the hour does not hold its values again.
+    if (end.recorded.added + end.recorded.corrected === 0) return
     for (const { metric, hold } of acceptedValues) {
       if (!hold) continue
       const held = { metric: metric.id, hour: hourText(hour), reason: hold.reason }

@@ -7,6 +7,7 @@ import { Fault } from '../../src/model/fault.ts'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { rowsBetween } from '../../src/outbox/store/hours.ts'
+import type { Log } from '../../src/telemetry/log.ts'
 import {
   collector,
   confirmed,
@@ -22,6 +23,7 @@ import { anHour } from '../support/metrics.ts'
 import { addCollectorNow, atOnce, expectHours, markFailed } from '../support/stored-hours.ts'
 import { untilTrue } from '../support/until-true.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
+import { linesOf } from './support/lines.ts'
 
 const minuteMs = 60_000
 
@@ -37,6 +39,7 @@ function stage(
   collectors: readonly CollectorConfig[],
   scripts: Record<string, Scripted>,
   chains: readonly ChainReader[] = [],
+  log: Log = silentLog,
 ): Stage {
   const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
@@ -49,7 +52,7 @@ function stage(
       time.stopAt(toMs)
       const intake = new Intake({
         outbox,
-        pipeline: pipelineOn(runner, time, { chains }),
+        pipeline: pipelineOn(runner, time, { chains, log }),
         clock: confirmed(time),
         collectors,
         chains,
@@ -275,6 +278,18 @@ describe('intake', () => {
     const { run, outbox } = stage([collector('a')], { 'vault/a': { script: negative, history: true } })
     await run(anHour, anHour + minuteMs)
     expect((await outbox.delivery.backlog()).balance).toMatchObject({ held: 1, due: 0 })
+  })
+
+  it('logs a value that is held once, however often the rest of its hour is tried', async () => {
+    const reverted = { code: 'chain-call-reverted', message: 'reverted', facts: {} } as const
+    const halfHeld: Script = () => ({ readings: { TVL: -1 }, failures: { Price: reverted }, pins: [] })
+    const metrics = { TVL: { min: 0 }, Price: {} }
+    const lines: string[] = []
+    const scripts = { 'vault/a': { script: halfHeld, history: true, metrics } }
+    const { runner, run } = stage([collector('a')], scripts, [], linesOf(lines))
+    await run(anHour, anHour + 30 * minuteMs)
+    expect(runner.asked.length).toBeGreaterThan(2)
+    expect(lines.filter(line => line.startsWith('metric held'))).toHaveLength(1)
   })
 
   it('waits for a chain without a block past the hour, in short steps', async () => {
