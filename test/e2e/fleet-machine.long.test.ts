@@ -44,7 +44,8 @@ describe.skipIf(postgresPlace.kind === 'missing')('a machine of a fleet that was
     const { gaps, notCollectedYet } = JSON.parse((await run('gaps', '--json')).stdout)
     const reason = 'the machine pod-1 was not seen for a day'
     expect(gaps).toMatchObject([{ collector: 'only/counted', hours: 3, reason: expect.stringContaining(reason) }])
-    expect(notCollectedYet).toMatchObject([{ collector: 'never/counted' }])
+    // Hours of others may be under way still.
+    expect(notCollectedYet).toContainEqual(expect.objectContaining({ collector: 'never/counted', hours: 3 }))
     const { stdout } = await run('status')
     expect(stdout).not.toContain('No living daemon works the lane machine/pod-1')
     // No daemon can claim a job of a machine that is not there.
