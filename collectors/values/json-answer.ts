@@ -208,18 +208,18 @@ function timeMisfit(
   const value = valueAt(json, time)
   const statedMs = instantMs(value)
   if (statedMs >= hour - maxAge * 1000 && statedMs <= latestMs) return undefined
-  const wanted =
+  const requirement =
     !readsPast(source) && statedMs > latestMs
       ? `the time at ${time} must not lie in the future`
       : `the time at ${time} must be ${hourText(hour)} or up to ${maxAge} s before`
-  if (value === undefined) return { message: wanted, fix: insteadOf(json, time) }
+  if (value === undefined) return { message: requirement, fix: insteadOf(json, time) }
   if (Number.isNaN(statedMs))
     return {
-      message: wanted,
+      message: requirement,
       fix: 'write time: with the pointer to a count since 1970, or to a date and time like 2026-11-20T13:00:00Z',
     }
   return {
-    message: `${wanted}, and is ${new Date(statedMs).toISOString().replace('.000Z', 'Z')}`,
+    message: `${requirement}, and is ${new Date(statedMs).toISOString().replace('.000Z', 'Z')}`,
     fix: 'compare the time with the hour; for an older value write a larger maxAge',
   }
 }

@@ -63,10 +63,10 @@ export function unmet(json: unknown, all: Conditions): readonly string[] {
   return Object.entries(all).flatMap(([pointer, each]) => (holds(each, valueAt(json, pointer)) ? [] : [pointer]))
 }
 
-function holds(expected: z.output<typeof condition>, value: unknown): boolean {
-  if (typeof expected !== 'object' || expected === null || Array.isArray(expected))
-    return [expected].flat().some(each => isEqual(each, value))
-  const { min, max, not } = expected
+function holds(expectation: z.output<typeof condition>, value: unknown): boolean {
+  if (typeof expectation !== 'object' || expectation === null || Array.isArray(expectation))
+    return [expectation].flat().some(each => isEqual(each, value))
+  const { min, max, not } = expectation
   if (not !== undefined && holds(not, value)) return false
   if (min === undefined && max === undefined) return true
   const number = numberIn(value)

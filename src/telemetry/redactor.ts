@@ -177,10 +177,10 @@ class PlainText {
   }
 }
 
-function meantBy([written, byte, unit, hexadecimal, decimal, name]: RegExpMatchArray): string {
-  if (name !== undefined) return entityNames[name.toLowerCase()] ?? written
+function meantBy([writing, byte, unit, hexadecimal, decimal, name]: RegExpMatchArray): string {
+  if (name !== undefined) return entityNames[name.toLowerCase()] ?? writing
   const hex = byte ?? unit ?? hexadecimal
-  if (hex === undefined && decimal === undefined) return written
+  if (hex === undefined && decimal === undefined) return writing
   return String.fromCodePoint(Math.min(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16), 0x10_ff_ff))
 }
 

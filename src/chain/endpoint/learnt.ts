@@ -114,7 +114,7 @@ function charsOf(calls: readonly WrittenCall[]): number {
 /** Details of a refused range of blocks. */
 export interface LogRefusal {
   /** Blocks of a range that would pass, by the node's own words; absent when it names none. */
-  readonly suggested?: number | undefined
+  readonly blocksSuggested?: number | undefined
   /** The node took too long: a range of the same size would take as long again. */
   readonly isSlow?: boolean
 }
@@ -166,12 +166,12 @@ export class LogSpan {
   }
 
   /** Records that a range of this many blocks, more than one, was refused. */
-  refused(blocks: number, { suggested, isSlow = false }: LogRefusal): void {
+  refused(blocks: number, { blocksSuggested, isSlow = false }: LogRefusal): void {
     if (blocks > this.#blocksMax) return
     const isRise = this.#proven > 0 && this.#proven < blocks
     if (!isRise) this.#proven = 0
     this.#readings = 0
-    this.#blocksMax = isRise ? this.#proven : nextBlocks(blocks, { suggested, isSlow })
+    this.#blocksMax = isRise ? this.#proven : nextBlocks(blocks, { blocksSuggested, isSlow })
   }
 
   /** Discards what was learnt: even single blocks failed, so the span was not the reason. */
@@ -182,8 +182,8 @@ export class LogSpan {
 }
 
 /** Blocks to try after a refused range of more than one. Pure. */
-export function nextBlocks(blocks: number, { suggested, isSlow = false }: LogRefusal): number {
-  if (suggested !== undefined && suggested >= 1 && suggested < blocks) return suggested
+export function nextBlocks(blocks: number, { blocksSuggested, isSlow = false }: LogRefusal): number {
+  if (blocksSuggested !== undefined && blocksSuggested >= 1 && blocksSuggested < blocks) return blocksSuggested
   const below = blocksBelow(blocks)
   return isSlow ? blocksBelow(Math.max(2, blocksBelow(Math.max(2, below)))) : below
 }

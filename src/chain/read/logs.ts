@@ -233,7 +233,7 @@ class LogRequests {
     }
     if (outcome?.kind === 'error') {
       const { error } = outcome
-      const refusal = { suggested: suggestedBlocks(error, range) }
+      const refusal = { blocksSuggested: suggestedBlocks(error, range) }
       return { kind: 'refused', range, failure: endpoint.failure(error), refusal }
     }
     const result = checkedLogs(outcome?.result, { range, filter, hashes: this.#hashes })

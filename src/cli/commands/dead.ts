@@ -90,10 +90,10 @@ async function noteStaying(stays: readonly DeadOrHeldMetric[], { outbox }: Selec
     note(`  ${id}: from ${was} to ${unit}, from ${hourText(hour)} on`)
   }
   if (byId.length > idsMax) note(`  and ${counted(byId.length - idsMax, 'metric id')} more`)
-  const which = byId.length > idsMax ? 'ID…' : byId.map(({ id }) => id).join(' ')
-  note(`  → if that is meant: tidegauge held release ${which} --allow-unit-change`)
+  const idWords = byId.length > idsMax ? 'ID…' : byId.map(({ id }) => id).join(' ')
+  note(`  → if that is meant: tidegauge held release ${idWords} --allow-unit-change`)
   note(`    if not, once the collector is repaired: tidegauge ${againWords(stays)}`)
-  note(`    what cannot be read again is given up for ever: tidegauge held drop ${which}`)
+  note(`    what cannot be read again is given up for ever: tidegauge held drop ${idWords}`)
 }
 
 /** `ls`: dead or held metrics as a table. */

@@ -43,7 +43,7 @@ export interface SampleDiff {
   /** Hours drawn. */
   readonly hours: number
   /** Number of compared values, differing ones included. */
-  readonly compared: number
+  readonly comparedCount: number
   readonly differences: readonly Difference[]
   readonly notRead: readonly Unread[]
   /** Collectors that can read only the present. */
@@ -52,7 +52,7 @@ export interface SampleDiff {
 
 const reasonCharsMax = 80
 
-const nothing: SampleDiff = { deliveredHours: 0, hours: 0, compared: 0, differences: [], notRead: [], leftOut: [] }
+const nothing: SampleDiff = { deliveredHours: 0, hours: 0, comparedCount: 0, differences: [], notRead: [], leftOut: [] }
 
 /** Reads random delivered hours again and compares. Stores nothing, and uses no cached as-of block. */
 export async function sampleDiff(
@@ -79,7 +79,7 @@ export async function sampleDiff(
   return {
     deliveredHours: deliveredHours.length,
     hours: runs.length,
-    compared: again.reduce((sum, { equal }) => sum + equal, differences.length),
+    comparedCount: again.reduce((sum, { equal }) => sum + equal, differences.length),
     differences,
     notRead: [
       ...descriptions.flatMap(one => (one.kind === 'unread' ? [one.unread] : [])),
@@ -107,10 +107,10 @@ async function differencesOf(
 
 /** Prints the differences, and why they may be. */
 export function printSampleDiff(
-  { deliveredHours, hours, compared, differences, notRead, leftOut }: SampleDiff,
+  { deliveredHours, hours, comparedCount, differences, notRead, leftOut }: SampleDiff,
   seed: number,
 ): void {
-  const values = counted(compared, 'value')
+  const values = counted(comparedCount, 'value')
   if (leftOut.length > 0) note(`left out, as they only read “now”: ${leftOut.join(', ')}`)
   if (deliveredHours === 0) print('no delivered hour that could be read again')
   else print(`seed ${seed}: ${hours} of ${counted(deliveredHours, 'delivered hour')} read again, ${values} compared`)
@@ -132,7 +132,7 @@ export function printSampleDiff(
     printFirst(['metric', 'hour', ...numbers], rows, 'value', numbers)
     print(`\n${differences.length} of ${values} differ: the same hour should always give the same value`)
     printCauses(differences)
-  } else if (compared > 0) print('no difference: every value compared is the one that was stored, bit for bit')
+  } else if (comparedCount > 0) print('no difference: every value compared is the one that was stored, bit for bit')
   else if (deliveredHours > 0) print('nothing could be compared')
 }
 

@@ -70,10 +70,12 @@ export async function serviceFindings(
     }),
   )
   // One service: what several keys say about it is said once.
-  const shared = new Map(perKey.flatMap(({ service }) => service).map(finding => [JSON.stringify(finding), finding]))
+  const findingByText = new Map(
+    perKey.flatMap(({ service }) => service).map(finding => [JSON.stringify(finding), finding]),
+  )
   const past = await writtenFindings(context, witnessesOf(context.config, newest, writtenMs))
   // The embedded service has this machine's clock.
-  const ofService = [...shared.values()].filter(({ subject }) => subject !== 'clock' || past.length === 0)
+  const ofService = [...findingByText.values()].filter(({ subject }) => subject !== 'clock' || past.length === 0)
   const found = [...ofService, ...past, ...perKey.flatMap(({ key }) => key), ...protocols]
   return [...found, ...(await pushFindings(context, found, states))]
 }
@@ -223,10 +225,10 @@ async function storedOf(
   try {
     return await readExistingOutbox(context, async outbox => {
       if (!outbox) return nothingStored
-      const known = protocols.map(async ({ id }) => ((await outbox.delivery.hasDelivered([id])) ? [id] : []))
+      const deliveredIds = protocols.map(async ({ id }) => ((await outbox.delivery.hasDelivered([id])) ? [id] : []))
       const states = await Promise.all(destinations.map(name => outbox.operators.destination(name)))
       const newest = await outbox.intake.newestCollected()
-      return { delivered: new Set((await Promise.all(known)).flat()), states, newest }
+      return { delivered: new Set((await Promise.all(deliveredIds)).flat()), states, newest }
     })
   } catch (error) {
     // An outbox that cannot be read is a finding of the disk, not of the service.

@@ -468,23 +468,23 @@ export class Backpressure {
     let finishedBefore: number | undefined
     for (;;) {
       const backlog = await outbox.intake.backlog()
-      const { due, finished } = this.#watch(backlog)
+      const { due, finishedCount } = this.#watch(backlog)
       if (due <= dueMax) return
-      finishedBefore ??= finished
+      finishedBefore ??= finishedCount
       const nowMs = time.nowMs()
       if (this.#leaveStuck(backlog, nowMs)) continue
       if (nowMs - reportedMs >= reportMs) {
-        const isMoving = finished > finishedBefore
+        const isMoving = finishedCount > finishedBefore
         report({ kind: 'waits', wait: { due, reasons: reasonsIn(backlog), isMoving, forMs: nowMs - startMs } })
         reportedMs = nowMs
-        finishedBefore = finished
+        finishedBefore = finishedCount
       }
       await time.sleep(lookMs, signal)
     }
   }
 
   /** Due metrics of the protocols waited for, and the number finished so far. */
-  #watch(backlog: Backlog): { readonly due: number; readonly finished: number } {
+  #watch(backlog: Backlog): { readonly due: number; readonly finishedCount: number } {
     const nowMs = this.#deps.time.nowMs()
     let [due, finishedCount] = [0, 0]
     for (const [id, counts] of this.#counts(backlog)) {
@@ -496,7 +496,7 @@ export class Backpressure {
       if (!this.#stuck.has(id)) due += counts.due
       finishedCount += counts.finished
     }
-    return { due, finished: finishedCount }
+    return { due, finishedCount: finishedCount }
   }
 
   /** Leaves out stuck protocols. @returns whether any was left out */

@@ -99,7 +99,7 @@ export function* lockWithDependents(
 
 /** Metrics with a new value, and the derived hours that may be due for that. */
 interface Renewal {
-  readonly renewed: readonly MetricPlace[]
+  readonly renewedValues: readonly MetricPlace[]
   /** By number. */
   readonly metricsByNumber: ReadonlyMap<number, Pick<KnownMetric, 'id' | 'collector'>>
   /** In hours since 1970. */
@@ -113,10 +113,10 @@ function renewedHours(
   dependents: readonly Dependent[],
   renewal: Renewal,
 ): (readonly [hour: number, collector: number])[] {
-  const { renewed, metricsByNumber, latest, recorded = new Set<string>() } = renewal
+  const { renewedValues, metricsByNumber, latest, recorded = new Set<string>() } = renewal
   const byMetric = Map.groupBy(dependents, ({ metric }) => metric)
   const pairs = new Map<string, readonly [hour: number, collector: number]>()
-  for (const { hour, metric } of renewed) {
+  for (const { hour, metric } of renewedValues) {
     const own = metricsByNumber.get(metric)
     for (const { collector, name, hours } of byMetric.get(own?.id ?? '') ?? []) {
       const isOwn = name === own?.collector

@@ -161,7 +161,7 @@ function* decideOn(selection: readonly SelectedMetric[], decision: Decision): St
   const changedMetrics = decide(changes, selection, decision)
   yield* changes.write()
   yield* renewDerived(dependents, {
-    renewed: changes.renewed,
+    renewedValues: changes.renewed,
     metricsByNumber: metrics,
     latest: Number.POSITIVE_INFINITY,
   })

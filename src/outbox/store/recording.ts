@@ -79,7 +79,7 @@ export function* recordOutcomes(outcomes: readonly RecordedOutcome[]): StoreWork
   yield* into.changes.write()
   yield* writePins(hours)
   yield* renewDerived(dependents, {
-    renewed: into.changes.renewed,
+    renewedValues: into.changes.renewed,
     metricsByNumber: new Map([...into.metricsById.values()].map(one => [one.number, one])),
     latest: hourNumber(hourAt(outcomes.reduce((most, { nowMs }) => Math.max(most, nowMs), 0))),
     recorded: new Set(hours.map(({ outcome, collector }) => hourKey({ hour: hourNumber(outcome.hour), collector }))),

@@ -326,8 +326,8 @@ function labelEnd(label: string, outcome: Settled, late: Fault, { file, isShippe
 }
 
 /** A failure for each returned label that is not declared; when there are many, only their number. */
-function undeclaredEnds(output: unknown, declared: readonly string[]): LabelEnd[] {
-  const undeclared = ownLabels(output).filter(label => !declared.includes(label))
+function undeclaredEnds(output: unknown, declaredLabels: readonly string[]): LabelEnd[] {
+  const undeclared = ownLabels(output).filter(label => !declaredLabels.includes(label))
   const more = undeclared.length - undeclaredLabelsMax
   return undeclared.slice(0, undeclaredLabelsMax).map((label, index) => {
     const rest = index === undeclaredLabelsMax - 1 && more > 0 ? `, and ${more} more` : ''

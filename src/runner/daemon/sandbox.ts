@@ -41,10 +41,10 @@ export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, paths: re
   const file = namedFile && realOf(namedFile)
   const isShipped = origin.kind === 'shipped'
   // Permissions are set at the start: another file behind the link, or another import, needs another process.
-  const imported = file === undefined ? [] : importedFiles(file)
+  const importedPaths = file === undefined ? [] : importedFiles(file)
   // A shipped collector reads nothing next to the file that uses it: those of all files share a process.
   const code = foreignCode(ref)
-  const key = JSON.stringify([code, [...paths].sort(), imported])
+  const key = JSON.stringify([code, [...paths].sort(), importedPaths])
   const packageName = origin.kind === 'package' ? origin.name : undefined
   return { key, code, file, namedFile, packageName, configFile, declared: paths, isShipped }
 }
