@@ -64,7 +64,7 @@ export interface GateHold {
  * every push: retry-after, the breaker, a refused key, the service's clock, and the two pacers. Holds on single
  * protocols and metrics belong to the quarantine.
  *
- * The answers come from memory. The stored state is taken over once, at the first `occasion`, and is written with each
+ * The answers come from memory, but for a new key, which is read where it is kept. The stored state is taken over once, at the first `occasion`, and is written with each
  * change. Only a person's request for a flush is written elsewhere; `occasion` reads it.
  */
 export class Gate {

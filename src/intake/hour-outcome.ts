@@ -21,7 +21,7 @@ export const due: Purpose = { kind: 'due' }
 export type HourOutcome =
   /** Its values are stored, as far as it has any; with `failure`, it is not complete. */
   | ({ readonly kind: 'stored' } & Pick<CollectionOutcome, 'mode' | 'unexpected' | 'failure'>)
-  /** It can never be collected. */
+  /** It cannot be had now: it is tried again by a backfill, or when the collector can read it. */
   | { readonly kind: 'gap'; readonly fault: Fault }
   /** Its values stay as they are, and are not looked at again. */
   | { readonly kind: 'given-up'; readonly fault: Fault }
@@ -87,8 +87,8 @@ function retryDelayMs(fault: Fault, attempt: number, chance: number): number {
 }
 
 /**
- * Whether a failed hour can never be collected. Only past hours, and not at the first attempt: a node that has just
- * started may lack recent state for a while.
+ * Whether a failed hour is a gap. Before the first block that is so at once; where state is missing only of past hours, and
+ * not at the first attempt: a node that has just started may lack recent state for a while.
  */
 function isGap({ code }: Fault, { hour, attempts, fault }: Omit<DueHour, 'collector'>, nowMs: number): boolean {
   if (code !== 'chain-state-missing') return code === 'chain-before-first-block'

@@ -129,7 +129,7 @@ export function isPossible(instantMs: number): boolean {
   return instantMs >= releasedMs && instantMs <= releasedMs + clockYearsMax * yearMs
 }
 
-/** Judges the clock when neither the service nor a chain says anything. */
+/** Judges the clock when neither the service nor a recent block says anything. */
 function judgeAlone(evidence: ClockEvidence): ClockVerdict {
   const { wallMs, evenMs, expectedTime, storedMs, configuredMs, witness } = evidence
   if (expectedTime?.isMet) return trusted(evidence, false)

@@ -12,7 +12,7 @@ export const labelCharsAdvised = 16
 /** Largest lead of a metric's timestamp over the service's clock. */
 export const futureMsMax = 5 * 60_000
 
-/** Longest `Retry-After` that is obeyed; after that the service is asked again. */
+/** Longest `Retry-After` that is believed; who asks again has a bound of its own, which is shorter. */
 export const retryAfterMsMax = 24 * hourMs
 
 /** Bytes read of a service's answer; a longer one counts as not understood. */

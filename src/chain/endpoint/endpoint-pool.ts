@@ -81,7 +81,7 @@ const troubleByKind: Readonly<Partial<Record<FailureKind, EndpointTrouble>>> = {
   rate: 'limited',
 }
 
-/** Failures after which an endpoint is asked last for a while. */
+/** Failures after which an endpoint is asked last for a while, besides a refusal for its rate and a head that is behind. */
 const disabling: ReadonlySet<FailureKind> = new Set(['unreachable', 'wrong-id', 'wrong-block'])
 
 /**
@@ -440,7 +440,7 @@ export class EndpointPool {
     return undefined
   }
 
-  /** The hour's own endpoint first, then by preference; resting ones last. */
+  /** By rank: those that have the hour's state, then those that do not rest, then the hour's own. */
   #inOrder({ endpoint: preferredEndpoint, blockNumber }: Served): Member[] {
     const rank = ({ endpoint, health }: Member) => {
       const lacks = blockNumber !== undefined && endpoint.depth.lacks(blockNumber)

@@ -29,7 +29,7 @@ export type ReadingEnd =
   | { readonly kind: 'none' }
   | { readonly kind: 'collected' }
   | { readonly kind: 'failed'; readonly fault: Fault; readonly nextAttemptMs: number; readonly nowMs: number }
-  /** It can never be collected. */
+  /** It cannot be had now. */
   | { readonly kind: 'gap'; readonly fault: Fault }
 
 /** Values of an hour that a reading has stored. */

@@ -234,7 +234,7 @@ export class Lists {
     await this.#drop(list, state, `block ${block.number}, as of which it was read, is not in the chain any more`)
   }
 
-  /** Whether a block is in the chain no more; where a node says nothing of it, it is. @throws Fault of the chain */
+  /** Whether a block is not in the chain any more; not where a node says nothing of it. @throws Fault of the chain */
   async #isReplaced(list: ListSource, block: RememberedList['block']): Promise<boolean> {
     const signal = this.#deps.time.timeout(certifyMsMax)
     return block !== undefined && (await this.#chainOf(list)?.hasBlock?.(block, signal)) === false
