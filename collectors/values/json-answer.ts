@@ -224,6 +224,9 @@ function timeMisfit(
   }
 }
 
+/** Largest instant of a date, in milliseconds before or after 1970. */
+const instantMsMax = 8.64e15
+
 /**
  * Reads an instant: a count since 1970, or a date and time with its offset. The magnitude of a count tells whether it
  * is of seconds, milliseconds, microseconds or nanoseconds: as the next larger unit it would be after the year 5000.
@@ -235,5 +238,6 @@ function instantMs(time: unknown): number {
   if (/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$/i.test(time)) return Date.parse(time)
   const count = decimalNumber.test(time) ? Number(time) : Number.NaN
   const perMs = [1e-3, 1, 1e3, 1e6].find(each => count < 1e14 * each)
-  return perMs === undefined ? Number.NaN : count / perMs
+  const ms = perMs === undefined ? Number.NaN : count / perMs
+  return Math.abs(ms) <= instantMsMax ? ms : Number.NaN
 }

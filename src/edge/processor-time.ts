@@ -4,11 +4,10 @@ import type { Time } from './time.ts'
 /** Processor time of the main thread of a process since its start, in milliseconds. */
 export interface ProcessorTime {
   readonly ranMs: number
-  /**
-   * Time for which it could have run and had no processor, be it for other work or for a bound of its container, but not for
-   * other threads of its own.
-   */
+  /** Time for which it could have run and had no processor, be it for other work or for a bound of its container. */
   readonly waitedMs: number
+  /** Time for which other threads of the process ran. */
+  readonly otherThreadsMs: number
 }
 
 /** Duration of a tick, in which Linux counts the time of a process. */
@@ -24,7 +23,7 @@ export function processorTime(pid: number | undefined): ProcessorTime | undefine
     const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ') ?? []
     const [userTicks, systemTicks] = fields.slice(11, 13).map(Number)
     const otherThreadsMs = Math.max(0, tickMs * ((userTicks ?? 0) + (systemTicks ?? 0)) - ranMs)
-    return { ranMs, waitedMs: Math.max(0, waitedNs / 1e6 - otherThreadsMs) }
+    return { ranMs, waitedMs: waitedNs / 1e6, otherThreadsMs }
   } catch {
     return undefined
   }
@@ -59,9 +58,11 @@ export class ProcessStopwatch {
     return this.#elapsedMs - this.starvedMs
   }
 
-  /** Time that it has waited for a processor; 0 where that is not known. */
+  /** Time that it has waited for a processor, but for what its own other threads may have taken; 0 where that is not known. */
   get starvedMs(): number {
-    return Math.max(0, (this.#read()?.waitedMs ?? 0) - (this.#before?.waitedMs ?? 0))
+    const [now, before] = [this.#read(), this.#before]
+    if (!now || !before) return 0
+    return Math.max(0, now.waitedMs - before.waitedMs - (now.otherThreadsMs - before.otherThreadsMs))
   }
 
   /** A clause about a process that has had too little of a processor. */

@@ -6,8 +6,8 @@ const cutOff = /…|'?\.\.\. \d+ more /g
 /** As `cutOff`, or at its end. */
 const cutOffOrEnd = new RegExp(`${cutOff.source}|$`, 'g')
 
-/** A string of a JSON text, with the colon behind it where it is a name, or a list of numbers, which may be bytes. */
-const jsonParts = /"(?:[^"\\]|\\.)*"(\s*:)?|\d{1,3}(?:,\s*\d{1,3}){7,}/gs
+/** A string of a JSON text, with the colon behind it where it is a name; a list of numbers, which may be bytes; a number. */
+const jsonParts = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|(?<![\d.])\d{1,3}(?:,\s*\d{1,3}){7,}(?![\d.])|-?\d[\d.eE+-]{5,}/gs
 
 /**
  * Removes known secrets from text in any encoding: plain, JSON, URL, HTML, base64, lists of bytes, or one within the other; also the
@@ -42,7 +42,7 @@ export class Redactor {
     return json.replace(jsonParts, (part, colon?: string) => {
       const isOne = (secret: string) => colon === undefined || this.#concerns(secret)
       const literal = colon === undefined ? part : part.slice(0, -colon.length)
-      // A list of numbers stays as it is written, and so does a text that is beyond the bounds of a value.
+      // Numbers are looked at as they are written, and so is a text that is beyond the bounds of a value.
       const text = literal.startsWith('"') ? String(parsedJson(literal) ?? literal) : literal
       const clean = this.#redacted(text, isOne, cutOff)
       return clean === text ? part : `${JSON.stringify(clean)}${colon ?? ''}`
@@ -59,11 +59,16 @@ export class Redactor {
   }
 
   #redacted(text: string, isOne: (secret: string) => boolean, cuts: RegExp): string {
+    if (text.length < secretCharsMin) return text
     const plain = new PlainText(text)
     const spans = this.#spellings.flatMap(({ secret, spelling }) => (isOne(secret) ? plain.spansOf(spelling) : []))
     const exactSpans = [...this.#owners.keys()].flatMap(secret => (isOne(secret) ? spansIn(text, secret) : []))
     const clean = withoutSpans(text, [...spans, ...exactSpans])
-    return this.#withoutBeginnings(withoutBytesOf(this.#starts(isOne), clean), isOne, cuts)
+    return this.#withoutBeginnings(
+      withoutBytesOf(() => this.#starts(isOne), clean),
+      isOne,
+      cuts,
+    )
   }
 
   #withoutBeginnings(text: string, isOne: (secret: string) => boolean, cuts: RegExp): string {
@@ -95,13 +100,12 @@ function beginningAtEnd(text: string, secret: string): number {
 /** A form of a secret that is looked for. */
 interface Spelling {
   readonly secret: string
-  /** As `PlainText` has it. */
-  readonly spelling: string
+  readonly spelling: PlainText
 }
 
 /** Every spelling of a secret: as text, and in base64 at any offset of the encoded bytes. */
 function spellingsOf(secret: string): Spelling[] {
-  return [secret, ...base64Of(secret)].map(text => ({ secret, spelling: new PlainText(text).plain }))
+  return [secret, ...base64Of(secret)].map(text => ({ secret, spelling: new PlainText(text) }))
 }
 
 /** A part of a text: where it begins, and where it ends. */
@@ -127,11 +131,12 @@ function withoutSpans(text: string, spans: readonly TextPart[]): string {
 }
 
 /**
- * A character as a URL, JSON or HTML writes it, also within one another, or as it is. A backslash stands before what JSON
- * escapes, however often it was escaped.
+ * A character as a URL, JSON or HTML writes it, also within one another: a byte, a unit of UTF-16, a number or a name, a letter
+ * that JSON writes for a blank, a blank, a backslash, several characters that stand for themselves, or another one. A backslash
+ * stands before what JSON escapes, however often it was escaped.
  */
-const writtenCharacter =
-  /%(?:25)*([0-9a-f]{2})|u([0-9a-f]{4})|&(?:amp;)*(?:#x0*([0-9a-f]{1,6})|#0*(\d{1,7})|(amp|lt|gt|quot|apos));|./gisu
+const writtenCharacters =
+  /%(?:25)*([0-9a-f]{2})|(?<=\\|%(?:25)*5c)u([0-9a-f]{4})|&(?:amp;)*(?:#x0*([0-9a-f]{1,6})|#0*(\d{1,7})|(amp|lt|gt|quot|apos));|(?<=\\|%(?:25)*5c)([nrtbf])|[^%\\&\s+\u0080-\u{10ffff}]+|./gisu
 
 const entityNames: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
@@ -141,47 +146,59 @@ const entityNames: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '
  * search it takes as long for any text and secret.
  */
 class PlainText {
-  readonly plain: string
-  /** Where the writing of each character begins, and ends, in the text. */
-  readonly #starts: readonly number[]
-  readonly #ends: readonly number[]
+  readonly #plain: string
+  /** With blanks, otherwise as it is written; of a text in which every character stands for itself. */
+  readonly #blank: string
+  /** Where the writing of each character begins, and ends, in the text; absent where every character stands for itself. */
+  readonly #places: { readonly starts: number[]; readonly ends: number[] } | undefined
 
   constructor(text: string) {
-    const [parts, starts, ends]: [string[], number[], number[]] = [[], [], []]
-    let backslashesFrom: number | undefined
-    for (const match of text.matchAll(writtenCharacter)) {
-      const character = meantBy(match)
-      const from = backslashesFrom ?? match.index
-      if (character === '\\') {
-        backslashesFrom = from
-        continue
-      }
-      const isBlank = /^[\s+]$/u.test(character) || (backslashesFrom !== undefined && /^[nrtbf]$/.test(character))
-      backslashesFrom = undefined
-      // Percent-encoded are bytes, of which several may be one character.
-      const bytes = match[1] === undefined ? Buffer.from(character) : [Number.parseInt(match[1], 16)]
-      for (const byte of isBlank ? [0x20] : bytes) {
-        parts.push(String.fromCharCode(byte))
-        starts.push(from)
-        ends.push(match.index + match[0].length)
-      }
-    }
-    this.plain = parts.join('')
-    this.#starts = starts
-    this.#ends = ends
+    this.#blank = text.replace(/[\s+]/g, ' ')
+    this.#places = /[%\\&]/.test(text) ? { starts: [], ends: [] } : undefined
+    this.#plain = this.#places ? plainOf(text, this.#places) : ''
   }
 
-  /** Where a spelling stands in the text. */
-  spansOf(spelling: string): TextPart[] {
-    return spansIn(this.plain, spelling).map(([from, to]) => [this.#starts[from] ?? 0, this.#ends[to - 1] ?? 0])
+  /** Where another text stands in this one. */
+  spansOf(part: PlainText): TextPart[] {
+    const places = this.#places
+    if (!places) return spansIn(this.#blank, part.#blank)
+    const spelling = part.#places ? part.#plain : Buffer.from(part.#blank).toString('latin1')
+    return spansIn(this.#plain, spelling).map(([from, to]) => [places.starts[from] ?? 0, places.ends[to - 1] ?? 0])
   }
 }
 
-function meantBy([writing, byte, unit, hexadecimal, decimal, name]: RegExpMatchArray): string {
-  if (name !== undefined) return entityNames[name.toLowerCase()] ?? writing
-  const hex = byte ?? unit ?? hexadecimal
-  if (hex === undefined && decimal === undefined) return writing
-  return String.fromCodePoint(Math.min(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16), 0x10_ff_ff))
+function plainOf(text: string, { starts, ends }: { readonly starts: number[]; readonly ends: number[] }): string {
+  let plain = ''
+  let backslashesFrom: number | undefined
+  for (const match of text.matchAll(writtenCharacters)) {
+    const characters = meantBy(match)
+    const from = backslashesFrom ?? match.index
+    backslashesFrom = characters === '\\' ? from : undefined
+    if (characters === '\\') continue
+    plain += characters
+    const isWhole = characters.length !== match[0].length
+    for (let index = 0; index < characters.length; index += 1) {
+      starts.push(index === 0 ? from : match.index + (isWhole ? 0 : index))
+      ends.push(match.index + (isWhole ? match[0].length : index + 1))
+    }
+  }
+  return plain
+}
+
+/** The characters that are meant, those beyond ASCII by their bytes in UTF-8. */
+function meantBy([written, byte, unit, hexadecimal, decimal, name, letter]: RegExpMatchArray): string {
+  if (letter !== undefined) return ' '
+  if (name !== undefined) return entityNames[name.toLowerCase()] ?? written
+  // Percent-encoded are bytes, of which several may be one character.
+  const hex = unit ?? hexadecimal
+  const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)
+  const characters =
+    byte !== undefined
+      ? String.fromCharCode(Number.parseInt(byte, 16))
+      : Number.isNaN(code)
+        ? Buffer.from(written).toString('latin1')
+        : Buffer.from(String.fromCodePoint(Math.min(code, 0x10_ff_ff))).toString('latin1')
+  return characters.length === 1 && /[\s+]/.test(characters) ? ' ' : characters
 }
 
 /** Bytes as hexadecimal digits, with or without something between them: `<Buffer 73 6b …>`, `73:6b`, `0x736b`. */
@@ -190,15 +207,15 @@ const hexadecimalBytes = /[0-9a-f]{2}(?:[\s:,-]{0,2}(?:0x)?[0-9a-f]{2}){7,}/gi
 const decimalBytes = /\d{1,3}(?:,\s*\d{1,3}){7,}/g
 
 /** A text in which lists of bytes are replaced that contain one of these texts. */
-function withoutBytesOf(starts: readonly string[], text: string): string {
+function withoutBytesOf(starts: () => readonly string[], text: string): string {
   return text
     .replace(hexadecimalBytes, list => {
       const digits = list.replace(/0x|[^0-9a-f]/gi, '')
-      const isSecret = [digits, digits.slice(1)].some(from => holdsAny(Buffer.from(from, 'hex'), starts))
+      const isSecret = [digits, digits.slice(1)].some(from => holdsAny(Buffer.from(from, 'hex'), starts()))
       return isSecret ? '[redacted]' : list
     })
     .replace(decimalBytes, list => {
-      return holdsAny(Buffer.from(list.split(',').map(Number)), starts) ? '[redacted]' : list
+      return holdsAny(Buffer.from(list.split(',').map(Number)), starts()) ? '[redacted]' : list
     })
 }
 

@@ -350,7 +350,14 @@ function answerOfPast(target: string): Answer {
     iso: new Date(atMs).toISOString(),
   }
   if (pathname === '/deaf/history') return { body: JSON.stringify({ time: hourText(hour), price: 1, volume: 2 }) }
-  return { body: JSON.stringify({ time: time.iso, price: priceAt(atMs), volume: 2, all: { ...time, none: null } }) }
+  return {
+    body: JSON.stringify({
+      time: time.iso,
+      price: priceAt(atMs),
+      volume: 2,
+      all: { ...time, none: null, sentinel: -1e18 },
+    }),
+  }
 }
 
 describe('http-json with the hour in its address', () => {
@@ -411,6 +418,8 @@ describe('http-json with the hour in its address', () => {
       expect.stringContaining('found nothing'),
       expect.stringMatching(/^at \/all there are ms, seconds, /),
     ])
+    const sentinel = await faultOf(collected(options('/?at={hour}', { time: '/all/sentinel' })))
+    expect(sentinel.fix).toContain('a count since 1970')
     const { fix } = await faultOf(collected(options('/?at={hour}', { time: '/all' })))
     expect(fix).toBe(
       'write time: with the pointer to a count since 1970, or to a date and time like 2026-11-20T13:00:00Z',

@@ -194,6 +194,24 @@ describe('the redactor', () => {
     expect(redactor.redact(text, 'c')).toBe('[redacted], shared-key, [redacted]')
   })
 
+  it('finds numbers, and what stands in a text that is not ASCII, however it is written', () => {
+    const redactor = new Redactor()
+    redactor.add(['100123456789012', 'clé-secrète-7', 'pass+word 12'])
+    const json = '{"account":100123456789012,"list":[1234,115,101,99,114,101,116,45,1234],"half":0.51}'
+    expect(JSON.parse(redactor.redactJson(json))).toEqual({
+      account: '[redacted]',
+      list: [1234, 115, 101, 99, 114, 101, 116, 45, 1234],
+      half: 0.51,
+    })
+    for (const text of [
+      'é clé-secrète-7 é',
+      'é % clé-secrète-7 é',
+      'é cl%C3%A9-secr\\u00e8te-7 é',
+      'é pass%2Bword+12 é',
+    ])
+      expect(redactor.redact(text)).toMatch(/^é (% )?\[redacted\] é$/)
+  })
+
   it('leaves JSON as JSON, with its names, whatever a secret is', () => {
     const line = JSON.stringify({
       level: 'error',

@@ -185,7 +185,8 @@ function isShared(task: Task): task is Extract<Task, { readonly kind: 'price' | 
 function waitName(question: RunQuestion): string {
   if ('chain' in question) return `chain ${question.chain}`
   if ('price' in question) return `price ${question.price}`
-  return 'list' in question ? `list ${question.list}` : ''
+  if ('list' in question) return `list ${question.list}`
+  return 'http' in question ? new URL(question.http.url).host : question.host
 }
 
 /** The daemon's side of one process that runs collectors. */
@@ -360,6 +361,7 @@ export class CollectorChild {
     return this.#deps.room?.isFreeFor(this) === false ? this.#holdUp(this.#deps.room) : undefined
   }
 
+  /** At the deadline of a run its reads are given up, which ends this. */
   async #holdUp(room: QuestionRoom): Promise<void> {
     this.#isHeldUp = true
     await room.freeFor(this, this.#gone.signal)

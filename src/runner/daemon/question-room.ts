@@ -3,6 +3,9 @@ import type { Ask } from '../messages.ts'
 /** Reads that processes of foreign code may wait for together; each of them for half. */
 const readsWaitingMax = 40_000
 
+/** Reads that each process may wait for, whatever the others do: one that asks little is never held up. */
+const readsOfEach = 1_000
+
 /**
  * Bounds the memory that questions of foreign code take while nodes do not answer: a process with too many is not read until
  * some have replies. A message may exceed the bounds where it begins below them.
@@ -18,20 +21,26 @@ export class QuestionRoom {
     this.#add(owner, reads)
     return () => {
       this.#add(owner, -reads)
-      this.#left.resolve()
-      this.#left = Promise.withResolvers()
+      this.#wake()
     }
   }
 
   isFreeFor(owner: object): boolean {
-    return this.#all < readsWaitingMax && (this.#readsOf.get(owner) ?? 0) < readsWaitingMax / 2
+    const own = this.#readsOf.get(owner) ?? 0
+    return own < readsOfEach || (this.#all < readsWaitingMax && own < readsWaitingMax / 2)
   }
 
   /** Resolves when a process may ask more, or the signal is aborted. */
   async freeFor(owner: object, signal: AbortSignal): Promise<void> {
-    const { promise: aborted, resolve } = Promise.withResolvers<void>()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-    while (!signal.aborted && !this.isFreeFor(owner)) await Promise.race([this.#left.promise, aborted])
+    const wake = () => this.#wake()
+    signal.addEventListener('abort', wake)
+    while (!signal.aborted && !this.isFreeFor(owner)) await this.#left.promise
+    signal.removeEventListener('abort', wake)
+  }
+
+  #wake(): void {
+    this.#left.resolve()
+    this.#left = Promise.withResolvers()
   }
 
   #add(owner: object, reads: number): void {

@@ -21,7 +21,7 @@ function processorOf(time: VirtualTime, share: () => Share): () => ProcessorTime
   const startMs = time.steadyMs()
   return () => {
     const wallMs = time.steadyMs() - startMs
-    return { ranMs: share().ran * wallMs, waitedMs: share().waited * wallMs }
+    return { ranMs: share().ran * wallMs, waitedMs: share().waited * wallMs, otherThreadsMs: 0 }
   }
 }
 
@@ -45,6 +45,18 @@ describe('a limit of time', () => {
     expect((time.nowMs() - startMs) / 1000).toBeGreaterThanOrEqual(seconds - 1)
     expect((time.nowMs() - startMs) / 1000).toBeLessThanOrEqual(1.2 * seconds)
     expect(reports).toBe(share.waited > 0 ? 1 : 0)
+  })
+
+  it('does not count the time for which it waits for its own other threads, but for what they took before', () => {
+    const time = new VirtualTime(anHour)
+    const reads: ProcessorTime[] = [
+      { ranMs: 0, waitedMs: 5_000, otherThreadsMs: 60_000 },
+      { ranMs: 1, waitedMs: 9_000, otherThreadsMs: 60_000 },
+      { ranMs: 2, waitedMs: 10_000, otherThreadsMs: 63_000 },
+      { ranMs: 2, waitedMs: 10_000, otherThreadsMs: 90_000 },
+    ]
+    const stopwatch = new ProcessStopwatch(time, () => reads.shift())
+    expect([stopwatch.starvedMs, stopwatch.starvedMs, stopwatch.starvedMs]).toEqual([4_000, 2_000, 0])
   })
 
   it('of a second is waited for a minute, where a process has a twentieth of a processor', async () => {
