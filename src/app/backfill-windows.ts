@@ -21,8 +21,7 @@ import { type EndpointMemory, openChains } from './open-chains.ts'
 import { openPipeline } from './open-runner.ts'
 
 /** Dependencies of `backfillWorker`. */
-interface BackfillWorkerParts
-  extends Pick<BackfillWorkerDeps, 'engine' | 'lanes' | 'reportFailure' | 'name' | 'fleet'> {
+interface BackfillWorkerParts extends Pick<BackfillWorkerDeps, 'engine' | 'lanes' | 'reportFailure' | 'name'> {
   readonly context: AppContext
   readonly outbox: IntakeOutbox & Pick<Outbox, 'lists'>
   readonly sharedOutbox: SharedOutbox
@@ -36,7 +35,7 @@ interface BackfillWorkerParts
 
 /** Starts reading windows of backfills, in processes of their own. */
 export function backfillWorker(parts: BackfillWorkerParts): BackfillWorker {
-  const { context, sharedOutbox, collectors, standsBack, engine, lanes, reportFailure, name, fleet } = parts
+  const { context, sharedOutbox, collectors, standsBack, engine, lanes, reportFailure, name } = parts
   const collectorById = new Map(collectors.map(collector => [collector.id, collector]))
   const reader = new WindowReader(parts, collectorById)
   return new BackfillWorker({
@@ -46,7 +45,7 @@ export function backfillWorker(parts: BackfillWorkerParts): BackfillWorker {
       engine,
       lanes,
       reportFailure,
-      ...{ name, fleet },
+      name,
       time: context.time,
     },
     knows: window => window.collectors.every(id => collectorById.has(id) && !standsBack(id)),

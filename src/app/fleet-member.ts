@@ -232,7 +232,7 @@ class FleetParts {
     this.#keep(
       backfillWorker({
         ...{ context, outbox, sharedOutbox: this.#shared, engine: this.#engine, collectors: this.#collectors },
-        ...{ endpointMemory: this.#daemon.endpointMemory, name: this.#name, fleet: this.#leases },
+        ...{ endpointMemory: this.#daemon.endpointMemory, name: this.#name },
         lanes: async () => (await this.#lanes.work(this.#worked, context.time)).windows,
         standsBack: id => this.#agreement.standsBack(id),
         reportFailure: this.#trouble.reportFailure,

@@ -15,13 +15,13 @@ import {
   backfillQueue,
   type Claim,
   claimAfter,
+  type HandOver,
   isTouchDue,
   type JobAttempt,
   type JobEngine,
   newClaim,
 } from './job-engine.ts'
-import type { Lane } from './lane.ts'
-import type { Leases } from './leases.ts'
+import { type Lane, livingDaemons } from './lane.ts'
 import { claimMs, reconcileMs } from './limits.ts'
 
 /** Result of a window, as it is kept with its job. */
@@ -40,18 +40,17 @@ export interface WindowClaim {
    * @throws Fault `hour-taken-over` when it is lost
    */
   readonly requireOwned: CommitStep
-  /** Notes that nothing of it can be read here now: another daemon, if there is one, gets it. */
+  /** Notes that nothing of it can be read here now: a daemon that works its lane and has not tried it, if there is one, gets it. */
   readonly noteUnread: (fault: Fault) => void
 }
 
 /** Dependencies of `BackfillWorker`. */
 export interface BackfillWorkerDeps {
-  readonly store: Pick<FleetStore, 'transaction'>
+  readonly store: Pick<FleetStore, 'transaction' | 'daemons' | 'nowMs'>
   readonly backfills: Pick<BackfillStore, 'finish'>
   readonly engine: JobEngine
   /** Name of this daemon. */
   readonly name: string
-  readonly fleet: Pick<Leases, 'hasOthers'>
   /** The lanes that this daemon works now and that have windows. */
   readonly lanes: () => Promise<readonly Lane[]>
   /** Whether the collectors of a window are configured here. */
@@ -71,8 +70,8 @@ interface WindowReading {
   claim: Claim
   readonly stopping: AbortController
   readonly ended: Promise<void>
-  /** Why it is left to another daemon. */
-  trouble?: Fault
+  /** The last one of its job. */
+  handOver: HandOver | undefined
 }
 
 const instant = z
@@ -151,30 +150,31 @@ export class BackfillWorker {
   }
 
   async #claim(lane: Lane): Promise<void> {
-    const { engine, time, knows, rest } = this.#deps
+    const { engine, time, knows, rest, name } = this.#deps
     const sentAtMs = time.steadyMs()
     const isTooSoon = sentAtMs - (this.#refusedAtMs.get(lane) ?? Number.NEGATIVE_INFINITY) < reconcileMs
     if (isTooSoon) return
     const queue = backfillQueue(lane)
     const [job] = await engine.fetch(queue, 1)
     if (!job) return rest(lane)
-    if (this.#isStopping) return engine.release(queue, [job.attempt])
+    const { handOver } = job
+    if (this.#isStopping) return engine.release(queue, [job.attempt], handOver)
     const window = windowShape.parse(job.data)
     if (!knows(window)) {
       // Another daemon may know its collectors, and gets it meanwhile.
       this.#refusedAtMs.set(lane, sentAtMs)
-      return engine.release(queue, [job.attempt])
+      return engine.release(queue, [job.attempt], handOver && { ...handOver, tried: [...handOver.tried, name] })
     }
     const stopping = new AbortController()
     const { promise: ended, resolve } = Promise.withResolvers<void>()
-    const reading = { queue, claim: newClaim(job.attempt, sentAtMs), stopping, ended }
+    const reading = { queue, claim: newClaim(job.attempt, sentAtMs), stopping, ended, handOver }
     this.#reading.set(lane, reading)
     void this.#read(lane, window, reading).then(resolve)
   }
 
   /** Never rejects. */
   async #read(lane: Lane, window: BackfillWindow, reading: WindowReading): Promise<void> {
-    const { engine, readWindow, time, reportFailure, name, fleet } = this.#deps
+    const { engine, readWindow, time, reportFailure } = this.#deps
     const { queue, stopping } = reading
     const requireOwned = oncePerCommit(async transaction => {
       const isOwned = !reading.claim.isLost && (await engine.keep(queue, reading.claim.attempt, transaction))
@@ -182,16 +182,11 @@ export class BackfillWorker {
       lose(reading)
       throw takenOver
     })
-    const noteUnread = (fault: Fault) => {
-      if (!fleet.hasOthers) return
-      reading.trouble = fault
-      stopping.abort(leftToOthers)
-    }
+    const noteUnread = (fault: Fault) => void this.#leave(lane, reading, fault).catch(reportFailure)
     const giveBack = async () => {
-      const { claim, trouble } = reading
-      if (trouble) this.#refusedAtMs.set(lane, time.steadyMs())
-      const note = trouble && { daemon: name, reason: faultLine(trouble) }
-      if (!claim.isLost) await engine.release(queue, [claim.attempt], note)
+      const { claim, handOver } = reading
+      if (stopping.signal.reason === leftToOthers) this.#refusedAtMs.set(lane, time.steadyMs())
+      if (!claim.isLost) await engine.release(queue, [claim.attempt], handOver)
     }
     try {
       const result = await readWindow(lane, window, { signal: stopping.signal, requireOwned, noteUnread })
@@ -205,6 +200,16 @@ export class BackfillWorker {
     this.#reading.delete(lane)
     // The next one at once: a window takes a second or two.
     if (!this.#isStopping) await this.#begin(lane).catch(reportFailure)
+  }
+
+  /** Of daemons that cannot read it either, the last one waits for the chain, and ends the window. */
+  async #leave(lane: Lane, reading: WindowReading, fault: Fault): Promise<void> {
+    const { store, name } = this.#deps
+    const tried = [...new Set([...(reading.handOver?.tried ?? []), name])]
+    const living = await livingDaemons(store)
+    if (!living.some(daemon => daemon.lanes.includes(lane) && !tried.includes(daemon.name))) return
+    reading.handOver = { daemon: name, reason: faultLine(fault), tried }
+    reading.stopping.abort(leftToOthers)
   }
 
   /** A window with runs left stays asked for: it gets another job once the result is forgotten. */

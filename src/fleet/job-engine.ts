@@ -23,6 +23,8 @@ const engineSchema = 'tidegauge_jobs'
 export interface FetchedJob {
   readonly attempt: JobAttempt
   readonly data: unknown
+  /** As it was given to `release` last; absent where that is not so. */
+  readonly handOver?: HandOver | undefined
 }
 
 /** A job, as any process sees it. */
@@ -34,9 +36,9 @@ export interface SeenJob {
   readonly result?: unknown
 }
 
-const handOverShape = z.object({ daemon: z.string(), reason: z.string() })
+const handOverShape = z.object({ daemon: z.string(), reason: z.string(), tried: z.array(z.string()) })
 
-/** Name of the daemon that handed a job over, and why it could not do it. */
+/** Name of the daemon that handed a job over, why it could not do it, and the names of all that could not. */
 export type HandOver = z.output<typeof handOverShape>
 
 interface JobEngineDeps {
@@ -114,9 +116,10 @@ export class JobEngine {
     const jobs = await this.#use(queue, boss => boss.fetch(queue, options))
     // The engine chooses by priority, and returns in no order.
     const ordered = jobs.toSorted((a, b) => b.priority - a.priority)
-    return ordered.map(({ id, retryCount, createdOn, data }) => ({
+    return ordered.map(({ id, retryCount, createdOn, data, output }) => ({
       attempt: { id, retryCount, madeAtMs: createdOn.getTime() },
       data,
+      handOver: handOverShape.safeParse(output).data,
     }))
   }
 

@@ -1,7 +1,8 @@
 import { namedChains } from '../config/checks.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
-import type { CollectorScope, FleetStore, LaneWork } from '../outbox/contract/fleet-store.ts'
+import { daemonAwayMs } from '../model/limits.ts'
+import type { CollectorScope, FleetStore, LaneWork, SeenDaemon } from '../outbox/contract/fleet-store.ts'
 import { claimMs } from './limits.ts'
 
 /** A group of reads that travel together: the name of a chain, `web`, or `machine/NAME`. */
@@ -19,6 +20,12 @@ export type LaneCollector = Pick<CollectorConfig, 'use' | 'options'> & { readonl
 /** The lane of one machine, by the name of its daemon. */
 export function machineLane(name: string): Lane {
   return `machine/${name}`
+}
+
+/** The daemons that live, with the lanes that they work now. */
+export async function livingDaemons(store: Pick<FleetStore, 'daemons' | 'nowMs'>): Promise<readonly SeenDaemon[]> {
+  const [nowMs, daemons] = await Promise.all([store.nowMs(), store.daemons()])
+  return daemons.filter(({ seenAtMs }) => nowMs - seenAtMs <= daemonAwayMs)
 }
 
 /** Whether a lane is that of one machine. */

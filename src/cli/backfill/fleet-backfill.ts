@@ -1,6 +1,6 @@
 import type { Time } from '../../edge/time.ts'
 import { backfillQueue, type HandOver, JobEngine, type SeenJob, windowJob } from '../../fleet/job-engine.ts'
-import { type Lane, laneOf } from '../../fleet/lane.ts'
+import { type Lane, laneOf, livingDaemons } from '../../fleet/lane.ts'
 import { claimMs } from '../../fleet/limits.ts'
 import type { BackfillNews, BackfillRead } from '../../intake/backfill/backfill.ts'
 import {
@@ -13,7 +13,6 @@ import {
 import { type CollectorHours, Counts, hoursOf, runsOf, type Work, windowsOf } from '../../intake/backfill/work.ts'
 import { Fault } from '../../model/fault.ts'
 import { hourAt } from '../../model/hour.ts'
-import { daemonAwayMs } from '../../model/limits.ts'
 import type { BackfillWindow, SharedOutbox } from '../../outbox/contract/fleet-store.ts'
 import { note } from '../terminal.ts'
 
@@ -63,8 +62,7 @@ interface FleetAccess {
 
 /** The lanes that a living daemon works. */
 async function livingLanes({ store }: SharedOutbox): Promise<ReadonlySet<Lane>> {
-  const [nowMs, daemons] = await Promise.all([store.nowMs(), store.daemons()])
-  return new Set(daemons.filter(({ seenAtMs }) => nowMs - seenAtMs <= daemonAwayMs).flatMap(({ lanes }) => lanes))
+  return new Set((await livingDaemons(store)).flatMap(({ lanes }) => lanes))
 }
 
 /** Lane of a work. A collector of one machine has no past hours to read, unless its entry names that machine. */
