@@ -78,14 +78,19 @@ export async function seenDaemon(server: ServerAddress): Promise<DaemonSeen> {
   }
 }
 
-/** A daemon of a fleet that answers, and whose lease has ended, as where the database takes no renewal; `undefined` for any other. */
+/**
+ * A daemon of a fleet that answers or takes connections, and whose lease has ended, as where the database takes no renewal;
+ * `undefined` for any other.
+ */
 export function leaselessWords(
   daemonSeen: DaemonSeen,
-  { file, status: { host, port } }: Pick<Config, 'file' | 'status'>,
+  { file, data, status: { host, port } }: Pick<Config, 'file' | 'data' | 'status'>,
 ): string | undefined {
+  const words = `at ${host}:${port}, without a lease in the database`
+  if (daemonSeen.kind === 'silent') return data.kind === 'postgres' ? words : undefined
   if (daemonSeen.kind !== 'at-work' || !daemonSeen.status.fleet || daemonSeen.status.configuration.file !== file)
     return undefined
-  return `answers at ${host}:${port}, without a lease in the database`
+  return `answers ${words}`
 }
 
 /** A sentence about a daemon that is starting. */

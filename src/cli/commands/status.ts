@@ -16,15 +16,8 @@ import { failingSentence, pushText, strandedSentence } from '../../status/senten
 import type { CellState } from '../../status/snapshot.ts'
 import { Reloads } from '../../status/sources.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import {
-  type DaemonSeen,
-  leaselessWords,
-  seenDaemon,
-  silentWords,
-  startingSentence,
-  untakenSentence,
-} from '../daemon-answer.ts'
-import { daemonAtWork } from '../daemon-role.ts'
+import { type DaemonSeen, seenDaemon, silentWords, startingSentence, untakenSentence } from '../daemon-answer.ts'
+import { configuredDaemon } from '../daemon-role.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { printTable } from '../table.ts'
@@ -51,8 +44,7 @@ export function statusCommand(): Command {
         return
       }
       // This command does not catch up: a late hour is late.
-      const { sentence: holder = leaselessWords(daemonSeen, context.config), missing } =
-        (await daemonAtWork(context)) ?? {}
+      const { holder, absence } = await configuredDaemon(context, daemonSeen)
       const { daemon, trouble } = daemonState(daemonSeen, holder, context.config.status)
       const reloads = holder !== undefined && running ? reloadsOf(running) : undefined
       const present = await readOutbox(context, async outbox => {
@@ -68,12 +60,7 @@ export function statusCommand(): Command {
       const status =
         trouble === undefined ? present : { ...present, ready: { ok: false, reasons: [trouble, ...reasons] } }
       if (json) printJson(status)
-      else
-        printStatus(
-          status,
-          missing === undefined ? daemon : `${missing} does not run; of its fleet, ${holder}`,
-          isJudged,
-        )
+      else printStatus(status, absence?.isNamed ? absence.sentence : daemon, isJudged)
       if (!status.ready.ok) endIncomplete()
     })
 }

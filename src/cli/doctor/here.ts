@@ -11,8 +11,8 @@ import { readFleet } from '../../status/fleet.ts'
 import type { StatusJson } from '../../status/json.ts'
 import type { ReadinessCause } from '../../status/snapshot.ts'
 import { checkCollectors, mistakesOf } from '../check-collectors.ts'
-import { hasTaken, leaselessWords, seenDaemon, silentWords } from '../daemon-answer.ts'
-import { daemonAtWork } from '../daemon-role.ts'
+import { type DaemonSeen, hasTaken, seenDaemon, silentWords } from '../daemon-answer.ts'
+import { type ConfiguredDaemon, configuredDaemon } from '../daemon-role.ts'
 import { bytesText, counted } from '../terminal.ts'
 
 /** `failed`: it stops delivery or the next hour. `warning`: it will cost something later, or hides something. */
@@ -105,15 +105,16 @@ export async function daemonFindings(
   context: AppContext,
   writeFindings: Promise<readonly Finding[]>,
 ): Promise<readonly Finding[]> {
-  const daemon = await daemonOrFault(context)
-  if (daemon instanceof Fault) return [failed('daemon', `cannot be looked for: ${daemon.message}`, daemon.fix)]
-  if (daemon?.missing !== undefined) {
-    const others = `${daemon.missing} does not run; of its fleet, ${daemon.sentence} is at work`
-    return [failed('daemon', others, 'tidegauge run')]
-  }
   const { config, time } = context
   const daemonSeen = await seenDaemon(config.status)
-  const holder = daemon?.sentence ?? leaselessWords(daemonSeen, config)
+  const daemon = await daemonOrFault(context, daemonSeen)
+  if (daemon instanceof Fault) return [failed('daemon', `cannot be looked for: ${daemon.message}`, daemon.fix)]
+  const { holder, absence } = daemon
+  if (absence) {
+    return absence.isNamed
+      ? [failed('daemon', absence.sentence, 'tidegauge run')]
+      : [warning('daemon', absence.sentence, 'if this machine is to have one: tidegauge run')]
+  }
   const at = `${config.status.host}:${config.status.port}`
   if (daemonSeen.kind === 'starting') return [startFinding(daemonSeen.since, time.nowMs())]
   if (holder === undefined) {
@@ -134,9 +135,9 @@ export async function daemonFindings(
   ]
 }
 
-async function daemonOrFault(context: AppContext): Promise<Awaited<ReturnType<typeof daemonAtWork>> | Fault> {
+async function daemonOrFault(context: AppContext, daemonSeen: DaemonSeen): Promise<ConfiguredDaemon | Fault> {
   try {
-    return await daemonAtWork(context)
+    return await configuredDaemon(context, daemonSeen)
   } catch (error) {
     if (error instanceof Fault) return error
     throw error
