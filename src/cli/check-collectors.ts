@@ -28,7 +28,7 @@ import { counted, note } from './terminal.ts'
 export const startLoadMsMax = 10_000
 
 /** Configured collectors, and what reads prices and lists, loaded and with their options parsed. */
-interface Checked {
+export interface Checked {
   /** Collectors that can run, each with its description. */
   readonly usable: readonly { readonly collector: CollectorConfig; readonly description: CollectorDescription }[]
   /** Collectors that cannot run, each with the reason. */

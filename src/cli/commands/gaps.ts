@@ -2,13 +2,16 @@ import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { openExistingForListing } from '../../app/open-outbox.ts'
 import type { CollectorConfig } from '../../config/config.ts'
+import { DerivedOrder } from '../../intake/derived/derived-order.ts'
 import { inputSpans } from '../../intake/derived/derived-values.ts'
 import { faultFromRecord, faultLine } from '../../model/fault.ts'
-import { hourAfter, hourAt, hourText } from '../../model/hour.ts'
+import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
+import type { MetricId } from '../../model/metric.ts'
 import { shellWord } from '../../model/text.ts'
 import type { CollectorHourRange } from '../../outbox/contract/hours.ts'
-import { checkEach, startLoadMsMax } from '../check-collectors.ts'
+import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
+import { type Checked, checkEach, startLoadMsMax } from '../check-collectors.ts'
 import { seenDaemon, untakenSentence } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { type OutboxCall, onOutbox } from '../outbox-action.ts'
@@ -58,6 +61,7 @@ export function gapsCommand(): Command {
 async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>): Promise<ListedHours> {
   const { config, time } = context
   const { from, to } = hourRangeOf(options)
+  const allCollectors = selectCollectors(config, undefined)
   const collectors = selectCollectors(config, options.only)
   const operators = outbox?.operators
   const status = outbox?.status
@@ -70,48 +74,70 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   const late = hourAt(time.nowMs() - overdueMs)
   const until = to === undefined || to > late ? late : to
   const dueRanges = (await operators?.hourRanges('due', { ...filter, to: until })) ?? []
-  const unread = withoutConsequences((await operators?.hourRanges('unread', upTo)) ?? [], [...gaps, ...dueRanges])
+  const unreadRanges = (await operators?.hourRanges('unread', upTo)) ?? []
   const isWithin = until === late && (from ?? late) <= late
   const protocolIds = config.protocols.map(({ id }) => id)
   // As for readiness: hours that no daemon has planned have no row.
-  const lateness = isWithin && (await status?.lateness({ collectors, protocolIds, destinations: [], hour: late }))
+  const lateness =
+    isWithin && (await status?.lateness({ collectors: allCollectors, protocolIds, destinations: [], hour: late }))
   const missing = (lateness || undefined)?.missing ?? []
   const isNew = ((await status?.collectors()) ?? []).length === 0
-  const unplanned = isNew ? [] : missing.map(collector => ({ collector, from: late, to: late, hours: 1 }))
-  const waiting = [...dueRanges, ...unplanned]
+  const allUnplanned = isNew ? [] : missing.map(collector => ({ collector, from: late, to: late, hours: 1 }))
+  const unplanned = allUnplanned.filter(({ collector }) => collectors.some(({ id }) => id === collector))
   const affectedCollectors = collectors.filter(({ id }) =>
-    [...gaps, ...unread].some(({ collector }) => collector === id),
+    [...gaps, ...unreadRanges].some(({ collector }) => collector === id),
   )
-  const mendable = await mendableOf(context, affectedCollectors)
+  // An input that lacks may be of any collector, whether or not it is selected.
+  const isInputMissing = unreadRanges.some(({ fault }) => fault?.code === 'input-missing')
+  const loadedCollectors = isInputMissing ? allCollectors : affectedCollectors
+  const { usable } = await checkEach(loadedCollectors, context, startLoadMsMax)
+  const order = new DerivedOrder(allCollectors)
+  for (const { collector, description } of usable) order.described(collector, description)
+  const holes = isInputMissing && operators ? [...(await holesOf(operators, late)), ...allUnplanned] : []
+  const unread = withoutConsequences(unreadRanges, holes, order)
+  const mendable = mendableOf(affectedCollectors, usable)
   const withAdvice = (range: CollectorHourRange) => {
     const collector = affectedCollectors.find(({ id }) => id === range.collector)
     return { ...range, advice: gapAdvice(range, mendable(range.collector), collector) }
   }
-  return { gaps: gaps.map(withAdvice), unread: unread.map(withAdvice), waiting, isNew }
+  return { gaps: gaps.map(withAdvice), unread: unread.map(withAdvice), waiting: [...dueRanges, ...unplanned], isNew }
+}
+
+/** All uncollected hours of all collectors that have a row. @param late the last one that is late */
+async function holesOf(operators: OperatorStore, late: Hour): Promise<readonly CollectorHourRange[]> {
+  const gaps = await operators.hourRanges('gap')
+  return [...gaps, ...(await operators.hourRanges('due', { to: late })), ...(await operators.hourRanges('unread'))]
 }
 
 /**
- * Leaves out derived hours that follow from others: where an input lacks, that is the hole; a window that begins before
- * a backfill has no hole.
+ * Leaves out derived hours that follow from others: where the collector that gives an input has not collected it, that is the
+ * hole; a window that begins before a backfill has no hole.
+ *
+ * @param holes of all collectors
+ * @param order of all collectors, with what each gives
  */
 function withoutConsequences(
   ranges: readonly CollectorHourRange[],
-  otherRanges: readonly CollectorHourRange[],
+  holes: readonly CollectorHourRange[],
+  order: DerivedOrder,
 ): CollectorHourRange[] {
-  const holes = [...otherRanges, ...ranges.filter(({ fault }) => fault?.code !== 'input-missing')]
-  const isHole = (hourMs: number) => holes.some(({ from, to }) => from <= hourMs && hourMs <= to)
-  return ranges.filter(({ fault }) => {
-    if (fault?.code === 'input-missing') return !isHole(Date.parse(String(fault.facts['hour'])))
-    return fault?.code !== 'window-incomplete'
+  const byCollector = Map.groupBy(holes, ({ collector }) => collector)
+  return ranges.filter(({ collector, from, to, fault }) => {
+    if (fault?.code !== 'input-missing') return fault?.code !== 'window-incomplete'
+    const causes = order.giversOf(String(fault.facts['metric']) as MetricId, collector)
+    const causeHoles = causes.flatMap(({ id }) => byCollector.get(id) ?? [])
+    const isHole = (hourMs: number) => causeHoles.some(hole => hole.from <= hourMs && hourMs <= hole.to)
+    // The oldest hour that lacks, as the first of the range has it, may lie before a backfill: nothing is expected there.
+    const backMs = from - Date.parse(String(fault.facts['hour']))
+    return !hoursFrom(from, to).every(hour => isHole(hour) || isHole(hour - backMs))
   })
 }
 
-/** Whether a collector can read the past; its file is loaded for that. */
-async function mendableOf(
-  context: AppContext,
+/** Whether a collector can read the past. @param usable collectors that could be loaded */
+function mendableOf(
   collectors: readonly CollectorConfig[],
-): Promise<(collector: string) => Mendable> {
-  const { usable } = await checkEach(collectors, context, startLoadMsMax)
+  usable: Checked['usable'],
+): (collector: string) => Mendable {
   const byId = new Map<string, Mendable>(collectors.map(({ id }) => [id, 'unusable']))
   for (const { collector, description } of usable) byId.set(collector.id, description.history ? 'past' : 'now')
   return id => byId.get(id) ?? 'unknown'

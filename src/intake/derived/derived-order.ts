@@ -28,6 +28,13 @@ export class DerivedOrder {
     return this.#all.filter(({ id }) => ids.has(id) && id !== collector.id)
   }
 
+  /** The collector that gives an input of a derived one; where that gives it itself, those that give its other inputs. */
+  giversOf(input: MetricId, taker: string): readonly CollectorConfig[] {
+    const owner = this.#owners.get(input)
+    if (owner !== taker) return this.#all.filter(({ id }) => id === owner)
+    return this.#all.filter(({ id }) => id === taker).flatMap(collector => this.givers(collector))
+  }
+
   /** The collectors that give inputs of some, directly or by another derived one. */
   allGivers(collectors: readonly CollectorConfig[]): readonly CollectorConfig[] {
     const collectorsFound = new Set<CollectorConfig>()

@@ -185,27 +185,44 @@ describe('gaps', () => {
     expect(notCollectedYet.filter(({ collector }) => collector === 'pool/past')).toEqual([])
   })
 
-  it('name derived hours that lack an input where no other hour listed is why', async () => {
-    const lacking = (count: number, why: string) => {
-      const facts = { label: 'Now', metric: 'pool___A', hour: at(count) }
-      return new Fault('input-missing', `pool___A of ${at(count)} ${why}`, { facts, fix: 'give this collector at' })
-    }
+  it('name derived hours that lack an input where the collector that gives it has all of them', async () => {
+    const overdue = (hourAt(systemTime.nowMs() - overdueMs) - past) / 3_600_000
     const { run, read } = stage(outbox => {
       const fail = (collector: string, count: number, fault: Fault) => {
         const failure = { fault, nextAttemptMs: 0 }
         const outcome = { collector, hour: hourAfter(past, count), acceptedValues: [], failure, unexpected: true }
         atOnce(outbox, () => recordOutcomes([{ outcome, nowMs: 1 }]))
       }
-      for (const collector of ['pool/past', 'pool/derived']) addCollectorNow(outbox, collector, parseHour(next))
-      fail('pool/past', 1, new Fault('http-unreachable', 'no answer'))
-      fail('pool/derived', 1, lacking(1, 'has no value'))
-      fail('pool/derived', 2, lacking(2, 'is not expected'))
+      const lack = (count: number, why: string, metric = 'pool___A') => {
+        const facts = { label: 'Now', metric, hour: at(count) }
+        const fault = new Fault('input-missing', `${metric} of ${at(count)} ${why}`, {
+          facts,
+          fix: 'give this collector at',
+        })
+        fail('pool/derived', count, fault)
+      }
+      addCollectorNow(outbox, 'pool/past', past)
+      addCollectorNow(outbox, 'pool/derived', parseHour(next))
+      mark(outbox, 'pool/now', 3, 30, new Fault('hour-passed', 'not collected in its hour'))
+      // One hole of two hours, and one of a value that the same collector gives.
+      for (const count of [1, 20, 23, overdue]) lack(count, 'has no value')
+      for (const count of [2, 4, 5]) lack(count, 'is not expected')
+      lack(21, 'has no value', 'pool___Now')
+      for (const count of [1, 4, 20, 21]) fail('pool/past', count, new Fault('http-unreachable', 'no answer'))
     })
-    expect((await read()).notReadByBackfill).toMatchObject([
+    const { notReadByBackfill, notCollectedYet } = await read()
+    expect(notReadByBackfill).toMatchObject([
       { collector: 'pool/derived', from: at(2), hours: 1, advice: 'give this collector at' },
+      { collector: 'pool/derived', from: at(4), hours: 2 },
+      { collector: 'pool/derived', from: at(23), hours: 1 },
       { collector: 'pool/past', from: at(1) },
+      { collector: 'pool/past', from: at(4) },
+      { collector: 'pool/past', from: at(20), hours: 2 },
     ])
-    expect((await run('gaps')).stdout).toMatch(/^no gaps\n\nasked for by a backfill/)
+    expect(notCollectedYet).toContainEqual({ collector: 'pool/past', from: at(overdue), to: at(overdue), hours: 1 })
+    const narrow = JSON.parse((await run('gaps', '--json', '--only', 'derived')).stdout) as Found
+    expect(narrow.notReadByBackfill).toEqual(notReadByBackfill.slice(0, 3))
+    expect((await run('gaps', '--only', 'past')).stdout).toMatch(/^no gaps\n\nasked for by a backfill/)
   })
 
   it('says of a removed collector that its hours are not tried', async () => {
