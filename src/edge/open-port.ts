@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net'
 export const slowLookMs = 5_000
 
 /** Connections to one server at a time: each takes a descriptor, which the outbox and the nodes need, too. */
-export const connectionsMax = 128
+export const connectionsMax = 64
 
 /** Keeps a server to `connectionsMax`. One more ends the oldest: who opens many, and asks nothing, keeps out no probe. */
 export function boundConnections(server: Server): void {
@@ -18,6 +18,24 @@ export function boundConnections(server: Server): void {
     open.delete(oldest)
     oldest.destroy()
   })
+}
+
+/**
+ * Ends a connection that asks again before it has its answer: no browser and no scraper does, and what is not read is not made.
+ * This is found before a framework makes anything of a request, as thousands may come at once.
+ */
+export function oneAtATime(handle: RequestListener): RequestListener {
+  const answering = new WeakSet<Socket>()
+  return (request, response) => {
+    const { socket } = request
+    if (answering.has(socket)) {
+      socket.destroy()
+      return
+    }
+    answering.add(socket)
+    response.once('close', () => answering.delete(socket))
+    handle(request, response)
+  }
 }
 
 /** Address of a port and its limits for slow readers, in milliseconds. */
@@ -38,7 +56,10 @@ export class OpenPort {
     this.#handle = handle
     const { headersMsMax: headersTimeout, requestMsMax: requestTimeout } = options
     const limits = { headersTimeout, requestTimeout, connectionsCheckingInterval: slowLookMs }
-    this.server = createServer(limits, (request, response) => this.#handle(request, response))
+    this.server = createServer(
+      limits,
+      oneAtATime((request, response) => this.#handle(request, response)),
+    )
     boundConnections(this.server)
   }
 

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -9,7 +9,7 @@ import fastify, {
   type RawServerDefault,
 } from 'fastify'
 import { Fault } from '../model/fault.ts'
-import { boundConnections, type OpenPort, slowLookMs } from './open-port.ts'
+import { boundConnections, type OpenPort, oneAtATime, slowLookMs } from './open-port.ts'
 
 export type WebServer = FastifyInstance
 /** A server whose routes are typed by their schemas. */
@@ -39,6 +39,8 @@ interface WebServerOptions extends Pick<FastifyServerOptions, 'bodyLimit' | 'rou
    */
   readonly headersMsMax?: number
   readonly requestMsMax?: number
+  /** Whether a connection that asks again before it has its answer is ended. Default: no. */
+  readonly isOneAtATime?: boolean
   /** The port that it will answer at (`answerAt`). Default: it listens itself. */
   readonly openPort?: OpenPort | undefined
 }
@@ -54,19 +56,20 @@ function unsetCompiler(): never {
 }
 
 /** Creates a server; all servers are created here. No framework log, connections closed on stop, bounded bodies. */
-export function webServer({ headersMsMax, requestMsMax, openPort, ...options }: WebServerOptions = {}): WebServer {
+export function webServer({ openPort, isOneAtATime, ...options }: WebServerOptions = {}): WebServer {
+  const { headersMsMax, requestMsMax, ...frameworkOptions } = options
+  const limits = {
+    ...(headersMsMax !== undefined && { headersTimeout: headersMsMax }),
+    ...(requestMsMax !== undefined && { requestTimeout: requestMsMax }),
+    connectionsCheckingInterval: slowLookMs,
+  }
   const server = fastify({
-    ...(openPort && { serverFactory: () => openPort.server }),
+    serverFactory: handle => openPort?.server ?? createServer(limits, isOneAtATime ? oneAtATime(handle) : handle),
     logger: false,
     forceCloseConnections: true,
     schemaController: { compilersFactory: noCompilers },
     return503OnClosing: false,
-    ...(requestMsMax !== undefined && { requestTimeout: requestMsMax }),
-    http: {
-      ...(headersMsMax !== undefined && { headersTimeout: headersMsMax }),
-      connectionsCheckingInterval: slowLookMs,
-    },
-    ...options,
+    ...frameworkOptions,
   })
   if (!openPort) boundConnections(server.server)
   return server

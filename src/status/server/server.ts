@@ -158,18 +158,9 @@ function guardedServer(bound: ServedAddress, openPort?: OpenPort): WebServer {
     routerOptions: { maxParamLength: idCharsMax },
     ...patience,
     openPort,
+    isOneAtATime: true,
   })
-  const answering = new WeakSet<object>()
   server.addHook('onRequest', async (request, reply) => {
-    // No browser and no scraper asks again before it has the answer: what is not read is not made.
-    const { socket } = request.raw
-    if (answering.has(socket)) {
-      reply.hijack()
-      socket.destroy()
-      return
-    }
-    answering.add(socket)
-    reply.raw.once('close', () => answering.delete(socket))
     reply.headers(securityHeaders)
     if (!isAllowed(bound, request.headers)) return reply.code(403).send(foreign)
     if (request.method !== 'GET' && request.method !== 'HEAD') {
