@@ -120,14 +120,14 @@ async function visit({ url }: RunningDaemon, chance: Dice, stop: AbortSignal): P
   const sockets = new Set<ReturnType<typeof connect>>()
   const request = (path: string, more = '', method = 'GET') =>
     `${method} ${path} HTTP/1.1\r\nhost: ${hostname}\r\n${more}\r\n`
-  while (!stop.aborted) {
+  const open = () => {
     const socket = connect(Number(port), hostname)
     sockets.add(socket.on('error', () => {}).on('close', () => sockets.delete(socket)))
     socket.write(
       pick([
         '',
         'GET / HT',
-        request('/').repeat(200),
+        request('/').repeat(500),
         request('/status.json').repeat(50),
         request('/metrics').repeat(50),
         request('/events'),
@@ -140,6 +140,9 @@ async function visit({ url }: RunningDaemon, chance: Dice, stop: AbortSignal): P
     )
     // Nothing is read of most.
     if (chance.roll() < 0.2) socket.resume()
+  }
+  while (!stop.aborted) {
+    for (let left = pick([1, 1, 1, 120]); left > 0; left -= 1) open()
     if (sockets.size > 400) for (const old of [...sockets].slice(0, 50)) old.destroy()
     await untilNextLook()
   }
