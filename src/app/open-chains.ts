@@ -116,9 +116,9 @@ export function endpointStates(chains: Readonly<Record<string, OpenChainReader>>
 }
 
 /** State of an endpoint for people: one that is asked as any other may have failed when it was asked last, or never have been asked. */
-function stateOf({ state, failuresInRow = 0, calls }: Omit<EndpointReport, 'host'>): EndpointState['state'] {
+function stateOf({ state, trouble, calls }: Omit<EndpointReport, 'host'>): EndpointState['state'] {
   if (state !== 'well') return state
-  if (failuresInRow > 0) return 'failed'
+  if (trouble !== undefined) return 'failed'
   const { answered = 0, error = 0, limited = 0 } = calls ?? {}
   return answered + error + limited > 0 ? 'well' : 'unasked'
 }

@@ -1,6 +1,8 @@
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
-import { EndpointLog } from '../../src/app/open-chains.ts'
+import { EndpointLog, endpointStates } from '../../src/app/open-chains.ts'
+import { EndpointHealth } from '../../src/chain/endpoint/endpoint-pool.ts'
+import type { FailureKind } from '../../src/chain/endpoint/failures.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { echoes, faulty, never, openPool } from '../chain/support/endpoints.ts'
 import type { RpcFault } from '../support/faulty-rpc.ts'
@@ -99,5 +101,19 @@ describe('the log of endpoints', () => {
     first.misbehave({ kind: 'rate', retryAfter: '3' })
     await pool.serve({}, never, endpoint => endpoint.call(echoes(1), never))
     expect(lines).toHaveLength(1)
+  })
+})
+
+describe('the state of an endpoint', () => {
+  it.each<FailureKind>(['rate', 'behind', 'pruned', 'unreachable'])('is not well after %s until it serves', kind => {
+    const time = { ...systemTime, atMs: 1_700_000_000_000, nowMs: () => time.atMs }
+    const health = new EndpointHealth(time)
+    const report = () => ({ host: 'a.example', ...health.report, calls: { answered: 1 } })
+    const state = () => endpointStates({ ethereum: { health: () => [report()] } as never })[0]?.state
+    health.failed({ kind, retryAtMs: time.atMs + minuteMs })
+    time.atMs += 10 * minuteMs
+    expect(state()).toBe('failed')
+    health.didWell()
+    expect(state()).toBe('well')
   })
 })
