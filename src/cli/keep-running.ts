@@ -10,11 +10,12 @@ import type { Time } from '../edge/time.ts'
 import { unlessAborted } from '../edge/unless-aborted.ts'
 import { isSafeNode } from '../edge/version.ts'
 import { isYetToCome } from '../model/backoff.ts'
-import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
+import { Fault, type FaultCode, faultLine, isOfOutbox } from '../model/fault.ts'
 import { roomLookMs } from '../model/limits.ts'
 import type { Breakage } from '../outbox/contract/outbox.ts'
 import { databaseNowMs } from '../outbox/open.ts'
 import { openNotReady } from '../status/server/starting.ts'
+import type { ReadinessCause } from '../status/snapshot.ts'
 import type { Reloads } from '../status/sources.ts'
 import { checkOptions } from './check-collectors.ts'
 import { exitCodeOf, exitCodes } from './exit.ts'
@@ -25,6 +26,18 @@ import { filesAsRead, WatchedFiles } from './watch-files.ts'
 
 /** Wait after a daemon's outbox broke twice in a row, to spare a failing disk. */
 const breakageRestMs = 60_000
+
+/** Causes of a wait for the outbox that are more than that it cannot be read. */
+const causeByCode: Readonly<Partial<Record<FaultCode, ReadinessCause>>> = {
+  'disk-full': 'disk-full',
+  'database-read-only': 'read-only',
+}
+
+/** Why a daemon waits at its start. */
+interface StartWait {
+  readonly reason: string
+  readonly cause: ReadinessCause
+}
 
 const refused = 'the new configuration is refused, the old one stays in force'
 const waits = 'the new configuration waits for its database, the old one stays in force'
@@ -126,9 +139,10 @@ class DaemonKeeper implements Disposable {
     const { log } = context
     const damage = again?.kind === 'damaged' ? again.reason : undefined
     let reason = again?.reason ?? ''
+    let cause: ReadinessCause = 'outbox-unread'
     let lastReason = ''
     for (let waitMs = again?.restMs ?? 0; ; ) {
-      const change = waitMs > 0 ? await this.#waitWith(reason, context, waitMs) : undefined
+      const change = waitMs > 0 ? await this.#waitWith({ reason, cause }, context, waitMs) : undefined
       if (change) return change
       try {
         return { kind: 'daemon', context, daemon: await start(context, this.#reloads, damage) }
@@ -137,6 +151,7 @@ class DaemonKeeper implements Disposable {
           error instanceof Fault && ['outbox-unusable', 'disk-full', 'database-read-only'].includes(error.code)
         if (!again && !(error instanceof Fault && isOfOutbox(error))) throw error
         reason = faultLine(error)
+        cause = (error instanceof Fault && causeByCode[error.code]) || 'outbox-unread'
         waitMs = mayPassSoon ? roomLookMs : breakageRestMs
         if (reason !== lastReason)
           log.error(
@@ -149,10 +164,14 @@ class DaemonKeeper implements Disposable {
   }
 
   /** @returns the request that came meanwhile; `undefined` when the wait is over */
-  async #waitWith(reason: string, { config, log, time }: AppContext, waitMs: number): Promise<Change | undefined> {
+  async #waitWith(
+    { reason, cause }: StartWait,
+    { config, log, time }: AppContext,
+    waitMs: number,
+  ): Promise<Change | undefined> {
     const waking = new AbortController()
     // It waits even without a page.
-    const page = await openNotReady(config.status, reason, ['outbox-unread']).catch(() => undefined)
+    const page = await openNotReady(config.status, reason, [cause]).catch(() => undefined)
     if (page) log.debug({ page: `${page.url}/` }, 'waiting')
     const over = time.sleep(waitMs, waking.signal).then(
       () => undefined,

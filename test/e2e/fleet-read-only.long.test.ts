@@ -4,7 +4,7 @@ import { hourAt } from '../../src/model/hour.ts'
 import { freePort } from '../support/free-port.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
-import { tidegauge } from '../support/tidegauge.ts'
+import { configured, startDaemon, tidegauge } from '../support/tidegauge.ts'
 import { untilTrue } from '../support/until-true.ts'
 import { fleetScene, startFleet } from './fleet-scene.ts'
 
@@ -50,5 +50,24 @@ describe.skipIf(postgresPlace.kind === 'missing')('a daemon whose database can o
     await daemon.logged('new values can be stored again: collecting goes on')
     expect(daemon.log.filter(line => line.includes('disk'))).toEqual([])
     expect(await daemon.kill('SIGTERM')).toBe(0)
+  })
+  it('is waited for at the start, too, with the cause that it has then', async () => {
+    const address = await databases.empty()
+    const listen = `127.0.0.1:${await freePort()}`
+    const { config } = configured(`service: { url: "http://127.0.0.1:9", key: { env: METRICS_KEY } }
+data: { postgres: { env: DATABASE_URL } }
+status: { listen: "${listen}" }
+protocols: [{ id: tides, name: Tides, collectors: [{ use: host }] }]
+`)
+    const readOnly = `ALTER DATABASE ${new URL(address).pathname.slice(1)}`
+    await databases.server.query(`${readOnly} SET default_transaction_read_only = on`)
+    const starting = startDaemon(config, { METRICS_KEY: 'a-key-nobody-may-see', DATABASE_URL: address })
+    const causes = async () => {
+      const answer = await fetch(`http://${listen}/readyz`).catch(() => undefined)
+      return ((await answer?.json()) as { causes?: readonly string[] } | undefined)?.causes
+    }
+    expect(await untilTrue(causes)).toEqual(['read-only'])
+    await databases.server.query(`${readOnly} RESET default_transaction_read_only`)
+    expect(await (await starting).kill('SIGTERM')).toBe(0)
   })
 })
