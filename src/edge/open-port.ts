@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net'
 export const slowLookMs = 5_000
 
 /** Connections to one server at a time: each takes a descriptor, which the outbox and the nodes need, too. */
-export const connectionsMax = 64
+export const connectionsMax = 128
 
 /** Keeps a server to `connectionsMax`. One more ends the oldest: who opens many, and asks nothing, keeps out no probe. */
 export function boundConnections(server: Server): void {

@@ -142,7 +142,7 @@ async function visit({ url }: RunningDaemon, chance: Dice, stop: AbortSignal): P
     if (chance.roll() < 0.2) socket.resume()
   }
   while (!stop.aborted) {
-    for (let left = pick([1, 1, 1, 120]); left > 0; left -= 1) open()
+    for (let left = pick([1, 1, 1, 60]); left > 0; left -= 1) open()
     if (sockets.size > 400) for (const old of [...sockets].slice(0, 50)) old.destroy()
     await untilNextLook()
   }
