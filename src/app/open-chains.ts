@@ -115,7 +115,7 @@ export function endpointStates(chains: Readonly<Record<string, OpenChainReader>>
   )
 }
 
-/** State of an endpoint for people: one that is asked as any other may have failed when it was asked last, or never have been asked. */
+/** State of an endpoint for people. In its turn, it may have failed when it was asked last, or not have been asked at all. */
 function stateOf({ state, trouble, calls }: Omit<EndpointReport, 'host'>): EndpointState['state'] {
   if (state !== 'well') return state
   if (trouble !== undefined) return 'failed'

@@ -19,7 +19,7 @@ export const due: Purpose = { kind: 'due' }
 
 /** Effect of a reading on its hour. */
 export type HourOutcome =
-  /** Its values are stored, as far as it has any; with `failure`, it is not complete. */
+  /** The values that it has are stored; `failure` says why others lack. */
   | ({ readonly kind: 'stored' } & Pick<CollectionOutcome, 'mode' | 'unexpected' | 'failure'>)
   /** It cannot be had now: it is tried again by a backfill, or when the collector can read it. */
   | { readonly kind: 'gap'; readonly fault: Fault }
