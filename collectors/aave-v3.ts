@@ -110,25 +110,25 @@ interface Market {
   readonly unit: string
 }
 
-async function marketOf(chain: ChainAsOf, { pool, unit, ...written }: Options): Promise<Market> {
+async function marketOf(chain: ChainAsOf, { pool, unit, ...marketOptions }: Options): Promise<Market> {
   const contracts = async () => {
     const provider =
-      written.provider ?? (await chain.read({ address: pool, abi: poolAbi, functionName: 'ADDRESSES_PROVIDER' }))
-    const of = { address: provider, abi: providerAbi } as const
+      marketOptions.provider ?? (await chain.read({ address: pool, abi: poolAbi, functionName: 'ADDRESSES_PROVIDER' }))
+    const providerContract = { address: provider, abi: providerAbi } as const
     const [poolOfProvider, oracle, dataProvider] = await chain.read([
-      { ...of, functionName: 'getPool' },
-      { ...of, functionName: 'getPriceOracle' },
-      { ...of, functionName: 'getPoolDataProvider' },
+      { ...providerContract, functionName: 'getPool' },
+      { ...providerContract, functionName: 'getPriceOracle' },
+      { ...providerContract, functionName: 'getPoolDataProvider' },
     ])
     if (inLowerCase(poolOfProvider) !== inLowerCase(pool))
       throw new Error(`the provider ${provider} is that of the pool ${poolOfProvider}: write the provider of this pool`)
     return { oracle, dataProvider }
   }
-  const [assets, decimals] = await Promise.all([
+  const [assets, marketContracts] = await Promise.all([
     chain.read({ address: pool, abi: poolAbi, functionName: 'getReservesList' }),
     contracts(),
   ])
-  return { chain, decimalsOf: decimalsReader(chain), unit, assets: assets.map(inLowerCase), ...decimals }
+  return { chain, decimalsOf: decimalsReader(chain), unit, assets: assets.map(inLowerCase), ...marketContracts }
 }
 
 async function stateOf({ chain, dataProvider, assets }: Market, asset: Address) {
@@ -147,11 +147,11 @@ async function worth(market: Market, asset: Address, label: 'Supplied' | 'Borrow
 }
 
 async function priceOf({ chain, oracle, unit }: Market, asset: Address): Promise<Fraction> {
-  const of = { address: oracle, abi: oracleAbi } as const
+  const oracleContract = { address: oracle, abi: oracleAbi } as const
   const [base, unitPrice, price] = await chain.read([
-    { ...of, functionName: 'BASE_CURRENCY' },
-    { ...of, functionName: 'BASE_CURRENCY_UNIT' },
-    { ...of, functionName: 'getAssetPrice', args: [asset] },
+    { ...oracleContract, functionName: 'BASE_CURRENCY' },
+    { ...oracleContract, functionName: 'BASE_CURRENCY_UNIT' },
+    { ...oracleContract, functionName: 'getAssetPrice', args: [asset] },
   ])
   if (base !== zeroAddress && unit === 'USD') {
     throw new Error(`the oracle's prices are not in USD but in ${base}: write its symbol as unit`)

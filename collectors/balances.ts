@@ -60,10 +60,10 @@ const options = z
     none: noneOption,
     ...declared,
   })
-  .superRefine(({ of, ...input }, context) => {
+  .superRefine(({ of: holdingsByChain, ...input }, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: ['of', ...path], message })
-    const assets = Object.entries(of).flatMap(([chain, { assets }]) =>
+    const assets = Object.entries(holdingsByChain).flatMap(([chain, { assets }]) =>
       assets.map((each, place) => ({ ...each, path: [chain, 'assets', place] })),
     )
     if (assets.length === 0) tell([], 'must hold a chain')
@@ -73,7 +73,7 @@ const options = z
     const priceless = assets.find(({ price }) => price === undefined)
     if (assets.length > 1 && priceless)
       tell(priceless.path, 'must have a price like price: ETH: without prices, a balance is of one asset on one chain')
-    for (const [chain, { owners, assets }] of Object.entries(of)) {
+    for (const [chain, { owners, assets }] of Object.entries(holdingsByChain)) {
       const names = [owners].flat().map(owner => (typeof owner === 'string' ? owner : `each ${owner.each}`))
       for (const place of repeated(names)) tell([chain, 'owners', place], 'is there already: it would count twice')
       for (const place of repeated(
@@ -95,14 +95,22 @@ export default defineCollector({
   options,
   metrics: ({ label, unit, min = 0, ...more }) => ({ [label]: declaration({ ...more, unit, min }) }),
   history: true,
-  async collect({ options: { of, label, none, unpriced, ...options }, log, ...means }) {
+  async collect({
+    options: { of: holdingsByChain, label, none: valueOfNone, unpriced: unpricedRule, ...options },
+    log,
+    ...means
+  }) {
     // All is asked in one turn, but for lists.
     const allHoldings = (
-      await Promise.all(Object.entries(of).map(([chain, all]) => holdings(chain, all, means)))
+      await Promise.all(Object.entries(holdingsByChain).map(([chain, all]) => holdings(chain, all, means)))
     ).flat()
-    const { values, leftOut } = await pricedParts(await counted(allHoldings, unpriced), ({ worth }) => worth, unpriced)
+    const { values, leftOut } = await pricedParts(
+      await counted(allHoldings, unpricedRule),
+      ({ worth }) => worth,
+      unpricedRule,
+    )
     checkLeftOut(label, [leftOut], options, log)
-    return { [label]: readingOf(total(values), allHoldings.length, none) }
+    return { [label]: readingOf(total(values), allHoldings.length, valueOfNone) }
   },
 })
 

@@ -121,16 +121,20 @@ export default defineCollector({
     }
     const totalled = metrics.flatMap(([, value]) => value[kindOf(value) ?? 'total'] ?? [])
     const items = await ofItems(list, options.each, begin, totalled)
-    const together = async (label: string, value: Value) => {
-      const matching = await itemsMeant(items, value.where)
-      if (matching.length === 0 && items.length > 0) log.info(`${label}: none of ${items.length} items meets where`)
-      if (value.count) return readingOf(fractionOf(matching.length), matching.length, value.none)
+    const readAggregate = async (label: string, value: Value) => {
+      const matchingItems = await itemsMeant(items, value.where)
+      if (matchingItems.length === 0 && items.length > 0)
+        log.info(`${label}: none of ${items.length} items meets where`)
+      if (value.count) return readingOf(fractionOf(matchingItems.length), matchingItems.length, value.none)
       const kind = kindOf(value) ?? 'total'
-      const values = matching.map(({ address, of }) => ({ address, of: of.then(exact => exact(value[kind] ?? '')) }))
+      const values = matchingItems.map(({ address, of }) => ({
+        address,
+        of: of.then(exact => exact(value[kind] ?? '')),
+      }))
       const exact = await aggregate({ label, kind, atLeast: value.atLeast }, values, log)
-      return readingOf(exact, matching.length, value.none)
+      return readingOf(exact, matchingItems.length, value.none)
     }
-    return Object.fromEntries(metrics.map(([label, each]) => [label, together(label, each)]))
+    return Object.fromEntries(metrics.map(([label, each]) => [label, readAggregate(label, each)]))
   },
 })
 
@@ -167,7 +171,7 @@ function itemReader({ options, hour, price, ...means }: CollectContext<Options>)
     return {
       own: contractChain,
       decimalsOf: decimalsReader(contractChain, options.each === undefined ? scaleAdvice : itemAdvice),
-      at: BigInt(hour / 1000 - hoursBefore * 3600),
+      hourSeconds: BigInt(hour / 1000 - hoursBefore * 3600),
     }
   }
   const momentAt = (hoursBefore = 0) => {
@@ -191,14 +195,14 @@ function itemReader({ options, hour, price, ...means }: CollectContext<Options>)
       const plan = plans.get(value)
       if (!plan) throw new Error('it is not read by a call')
       const { view, abi, labels, needsBlock } = plan
-      const { own: asOfMoment, at } = momentAt(value.hoursBefore)
+      const { own: asOfMoment, hourSeconds } = momentAt(value.hoursBefore)
       const [address, block, ...namedValues] = await Promise.all([
         addressOf(value.address),
         needsBlock ? asOfMoment.block() : undefined,
         ...labels.map(addressOf),
       ])
       const names = {
-        ...{ hour: at, block: block?.number ?? 0n, ...(item && { item }) },
+        ...{ hour: hourSeconds, block: block?.number ?? 0n, ...(item && { item }) },
         ...Object.fromEntries(labels.map((label, place) => [label, namedValues[place] ?? '0x'])),
       }
       const returned = asOfMoment.read({ address, abi, functionName: view.abi.name, args: view.argsOf(names) })
@@ -225,10 +229,12 @@ type ItemValues = ReturnType<ReturnType<typeof itemReader>>
  */
 async function itemsMeant(
   items: readonly ListItem<Promise<ItemValues>>[],
-  where: Value['where'],
+  writtenConditions: Value['where'],
 ): Promise<readonly ListItem<Promise<ItemValues>>[]> {
-  if (!where) return items
-  const conditions = Object.entries(where).map(([label, written]) => [label, itemCondition(written)] as const)
+  if (!writtenConditions) return items
+  const conditions = Object.entries(writtenConditions).map(
+    ([label, written]) => [label, itemCondition(written)] as const,
+  )
   const isMeant = async ({ of }: ListItem<Promise<ItemValues>>) => {
     const exact = await of
     const conditionsMet = conditions.map(async ([label, { kind, holds }]) => {
@@ -325,11 +331,13 @@ function mistakesOf(label: string, values: Values, common: Common): ReadMistake[
   const kindOfAll = ofAll.find(kind => value[kind] !== undefined)
   if (kindOfAll && common.each === undefined)
     return [{ path: [kindOfAll], message: 'is of the items of a list: add each: NAME next to values' }]
-  const stray = value.call === undefined ? ofCall.find(name => value[name] !== undefined) : undefined
+  const strayOption = value.call === undefined ? ofCall.find(name => value[name] !== undefined) : undefined
   const kindName = formulaOf(value)?.kind ?? kindOfAll
   return [
     ...formulaMistakes(value, 'call', values, common.each === undefined ? [] : ofAll),
-    ...(stray && kindName ? [{ path: [stray], message: `belongs to a call, and this is a ${kindName}` }] : []),
+    ...(strayOption && kindName
+      ? [{ path: [strayOption], message: `belongs to a call, and this is a ${kindName}` }]
+      : []),
     ...aggregateMistakes(value, values, common),
     ...wrongOperands(value, values),
     ...(value.call === undefined ? [] : callMistakesOf(label, value.call, values, common)),
@@ -350,12 +358,12 @@ function aggregateMistakes(value: Value, values: Values, { each }: Common): Read
   if (value.where && !isAggregate(value))
     return [{ path: ['where'], message: `belongs to one of ${aggregateKinds.join(', ')}, or count` }]
   if (value.where) {
-    const wrong = whereMistakes(value.where, label => {
+    const mistakes = whereMistakes(value.where, label => {
       const other = Object.hasOwn(values, label) ? values[label] : undefined
       if (!other || isAggregate(other)) return undefined
       return isAddress(other) ? 'address' : 'number'
     })
-    if (wrong.length > 0) return wrong.map(({ path, message }) => ({ path: ['where', ...path], message }))
+    if (mistakes.length > 0) return mistakes.map(({ path, message }) => ({ path: ['where', ...path], message }))
   }
   if (value.none !== undefined && kind !== 'total' && !value.count)
     return [{ path: ['none'], message: 'belongs to a total or a count' }]

@@ -75,10 +75,12 @@ function mistakesOf(entry: Value): { readonly path: readonly string[]; readonly 
     return [{ path: [], message: `must have one of ${kinds.join(', ')}, and has ${said}` }]
   }
   if (entry.of === undefined) {
-    const stray = (['take', 'hours', 'since', 'missing'] as const).find(name => entry[name] !== undefined)
-    return stray ? [{ path: [stray], message: `belongs to a window with of, and this is a ${kindsGiven.join()}` }] : []
+    const strayOption = (['take', 'hours', 'since', 'missing'] as const).find(name => entry[name] !== undefined)
+    return strayOption
+      ? [{ path: [strayOption], message: `belongs to a window with of, and this is a ${kindsGiven.join()}` }]
+      : []
   }
-  const { take = '', hours, since, missing } = entry
+  const { take = '', hours, since, missing: missingMax } = entry
   return [
     ...(take === '' ? [{ path: [], message: `must have take with of: one of ${takes.join(', ')}` }] : []),
     ...(hours === undefined && since === undefined
@@ -95,10 +97,10 @@ function mistakesOf(entry: Value): { readonly path: readonly string[]; readonly 
           },
         ]
       : []),
-    ...(missing !== undefined && take !== '' && !lenient.includes(take)
+    ...(missingMax !== undefined && take !== '' && !lenient.includes(take)
       ? [{ path: ['missing'], message: `is for ${lenient.join(', ')}: a ${take} needs all of its hours` }]
       : []),
-    ...(missing !== undefined && hours !== undefined && missing >= hours
+    ...(missingMax !== undefined && hours !== undefined && missingMax >= hours
       ? [{ path: ['missing'], message: `must be less than the ${hours} of hours` }]
       : []),
   ]

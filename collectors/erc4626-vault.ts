@@ -73,13 +73,13 @@ export default defineCollector({
   history: true,
   collect({ options, chain, price, list }) {
     const readValue = async ({ take, ...vaultValue }: Value) => {
-      const of = take === 'TVL' ? assetsOf : sharePriceOf
+      const readVault = take === 'TVL' ? assetsOf : sharePriceOf
       const vaults = await vaultsOf(vaultValue, options.chain, list)
       const parts = vaults.map(vault => {
         const vaultChain = chain(vault.chain)
         // Asked for by the price of the token alone.
         const token = vaultValue.price === 'token' ? assetOf(vaultChain, vault) : '0x'
-        return priced(price, vaultValue.price, of(vaultChain, vault), { chain: vault.chain, token })
+        return priced(price, vaultValue.price, readVault(vaultChain, vault), { chain: vault.chain, token })
       })
       return readingOf(total(await Promise.all(parts)), parts.length, vaultValue.none)
     }
@@ -88,10 +88,10 @@ export default defineCollector({
 })
 
 /** The values by label. */
-function valuesOf({ values, unit, ...one }: Options): Readonly<Record<string, Value>> {
+function valuesOf({ values, unit, ...vaultOptions }: Options): Readonly<Record<string, Value>> {
   if (values) return values
-  const TVL = { ...one, unit, take: 'TVL' } as const
-  return !isSingle(one) ? { TVL } : { TVL, SharePrice: { ...TVL, take: 'SharePrice' } }
+  const TVL = { ...vaultOptions, unit, take: 'TVL' } as const
+  return !isSingle(vaultOptions) ? { TVL } : { TVL, SharePrice: { ...TVL, take: 'SharePrice' } }
 }
 
 /** The vaults as they are written for each chain. */

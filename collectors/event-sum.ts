@@ -136,10 +136,11 @@ function mistakesOf(
   const mistakes: Pick<OptionEntryMistake, 'path' | 'message'>[] = []
   const tell = (path: readonly string[], message: string) => mistakes.push({ path, message })
   const ofSum = ['abs', 'token', 'decimals', 'price', 'factor', 'factorDecimals'] as const
-  const stray = ofSum.find(name => eventOption[name] !== undefined)
+  const strayOption = ofSum.find(name => eventOption[name] !== undefined)
   if (kinds.length !== 1) {
     tell(kinds.slice(1, 2), `must have one of sum, count, unique, and has ${kinds.join(' and ') || 'nothing of it'}`)
-  } else if (stray && eventOption.sum === undefined) tell([stray], `belongs to a sum, and this is a ${kinds[0]}`)
+  } else if (strayOption && eventOption.sum === undefined)
+    tell([strayOption], `belongs to a sum, and this is a ${kinds[0]}`)
   if (eventOption.decimals === true && isOfSeveral && eventOption.token === undefined)
     tell(
       ['decimals'],
@@ -214,16 +215,16 @@ async function readEvent(eventOption: OwnEvent, emitters: Emitters, means: Means
   const isByToken = eventOption.price === 'token'
   const worth = async ({ tokens, amounts }: TokenSum): Promise<Fraction> => {
     if (!isByToken) {
-      const [whole, usd] = await Promise.all([amountOf(tokens[0], amounts[0] ?? 0n), fixedPrice])
-      return usd ? whole.mul(usd) : whole
+      const [amount, usd] = await Promise.all([amountOf(tokens[0], amounts[0] ?? 0n), fixedPrice])
+      return usd ? amount.mul(usd) : amount
     }
     return firstPriced(
       tokens.map((token = coin, place) => async () => {
         // Asked in one turn. Where there is no price, it does not matter that there are no decimals.
-        const whole = amountOf(token, amounts[place] ?? 0n)
-        whole.catch(() => {})
+        const amount = amountOf(token, amounts[place] ?? 0n)
+        amount.catch(() => {})
         const usd = await exactTokenPrice(price, options.chain, token)
-        return usd.mul(await whole)
+        return usd.mul(await amount)
       }),
     )
   }
@@ -287,14 +288,14 @@ async function sumsByTokens(
   const sums = new Map<string, TokenSum>()
   for (const [place, [named, factor]] of (await Promise.all(pricedItems)).entries()) {
     const tokens = named.map(token => token?.toLowerCase() as `0x${string}` | undefined)
-    const before = sums.get(tokens.join())
+    const previousSum = sums.get(tokens.join())
     const amounts = (items[place]?.amounts ?? []).map((amount, number) => {
-      return (before?.amounts[number] ?? 0n) + (abs && amount < 0n ? -amount : amount) * factor
+      return (previousSum?.amounts[number] ?? 0n) + (abs && amount < 0n ? -amount : amount) * factor
     })
     sums.set(tokens.join(), {
       tokens: tokens.length > 0 ? tokens : [undefined],
       amounts,
-      items: 1 + (before?.items ?? 0),
+      items: 1 + (previousSum?.items ?? 0),
     })
   }
   return sums

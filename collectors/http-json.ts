@@ -207,13 +207,13 @@ function itemMistakes(input: Options) {
   const entries = input.values
     ? Object.entries(input.values).map(([label, value]) => [['values', label], value] as const)
     : [[[], input] as const]
-  const mistakes = entries.flatMap(([path, { pointer, take, where, none }]) => {
-    if (none !== undefined && take !== 'sum' && take !== 'count')
+  const mistakes = entries.flatMap(([path, { pointer, take, where: itemConditions, none: valueOfNone }]) => {
+    if (valueOfNone !== undefined && take !== 'sum' && take !== 'count')
       return [
         { path: [...path, 'none'], message: 'belongs to take: sum or count: of no items there is no mean, min or max' },
       ]
-    const stray = take !== undefined ? 'take' : 'where'
-    const isPlain = take === undefined && where === undefined
+    const strayOption = take !== undefined ? 'take' : 'where'
+    const isPlain = take === undefined && itemConditions === undefined
     const isOfList = pointer !== undefined && isOfItems(pointer, input)
     // A CSV may have one row alone.
     if (isPlain && isOfList && pointer.includes('*')) {
@@ -221,7 +221,7 @@ function itemMistakes(input: Options) {
       return [{ path: [...path, 'pointer'], message }]
     }
     const message = 'belongs to a pointer with * in it, which stands for each item of a list: /data/*/tvl'
-    return isPlain || isOfList ? [] : [{ path: [...path, stray], message }]
+    return isPlain || isOfList ? [] : [{ path: [...path, strayOption], message }]
   })
   const listOf = ({ pointer }: Pick<Value, 'pointer'>) =>
     pointer !== undefined && isOfItems(pointer, input) ? [`${pagedList(pointer, input)}/`] : []

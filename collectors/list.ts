@@ -111,10 +111,10 @@ const options = z
       const said = kind ? `${kind} and ${others[0]}` : 'nothing of it'
       return tell([], `must have one of ${kinds.join(', ')}, and has ${said}`)
     }
-    const [required, other] = ofKind[kind]
-    const stray = optionNames.find(name => name !== kind && ![...required, ...other].includes(name))
-    if (stray) tell([stray], `belongs to another kind of list, and this is of ${kind}`)
-    for (const name of required.filter(each => !optionNames.includes(each)))
+    const [requiredNames, other] = ofKind[kind]
+    const strayOption = optionNames.find(name => name !== kind && ![...requiredNames, ...other].includes(name))
+    if (strayOption) tell([strayOption], `belongs to another kind of list, and this is of ${kind}`)
+    for (const name of requiredNames.filter(each => !optionNames.includes(each)))
       tell([name], missing[name] ?? 'must be given')
     for (const { path, message } of signatureMistakes(input)) tell(path, message)
     if (input.url !== undefined && !input.now && !readsPast({ ...input, url: input.url })) {
@@ -187,11 +187,11 @@ async function listOf(context: Context): Promise<ReadList> {
   const excepted = new Set(lower(options.except ?? []))
   return { ...listed, items: [...new Set(lower(listed.items))].filter(item => !excepted.has(item)) }
 
-  async function byKind(of: Context): Promise<ReadList> {
-    if (options.length !== undefined) return indexed(of)
-    if (options.event !== undefined) return emitted(of)
-    if (options.url !== undefined) return answered(of)
-    return { items: options.array === undefined ? (options.fixed ?? []) : await returned(of) }
+  async function byKind(listContext: Context): Promise<ReadList> {
+    if (options.length !== undefined) return indexed(listContext)
+    if (options.event !== undefined) return emitted(listContext)
+    if (options.url !== undefined) return answered(listContext)
+    return { items: options.array === undefined ? (options.fixed ?? []) : await returned(listContext) }
   }
 }
 
@@ -213,13 +213,13 @@ const samplesMax = 1_000
  */
 async function indexed(context: Context): Promise<ReadList> {
   const { options, hour } = context
-  const [address, ...further] = contractsOf(options)
+  const [address, ...otherAddresses] = contractsOf(options)
   if (address === undefined) return { items: [] }
-  if (further.length === 0) {
+  if (otherAddresses.length === 0) {
     const items = await itemsOf(address, context)
     return { items, memory: { hour, items } }
   }
-  const lists = [address, ...further].map(each => itemsOf(each, { ...context, memory: undefined }))
+  const lists = [address, ...otherAddresses].map(each => itemsOf(each, { ...context, memory: undefined }))
   const items = (await Promise.all(lists)).flat()
   checkSize(items.length)
   return { items }
@@ -239,21 +239,21 @@ async function itemsOf(address: Address, context: Context): Promise<readonly Add
     return lower((await Promise.all(questions)).flat().flatMap(addresses))
   }
 
-  const before = memory?.items ?? []
+  const knownItems = memory?.items ?? []
   // An earlier hour may have fewer: old contracts burn all gas at a place that they do not have.
-  const guess = memory && hour >= memory.hour ? placesAgain(before.length, hour, grows) : []
-  const [answer, early] = await Promise.all([
+  const guess = memory && hour >= memory.hour ? placesAgain(knownItems.length, hour, grows) : []
+  const [answer, guessedItems] = await Promise.all([
     asOf.read({ address, abi: [size.abi], functionName: size.abi.name }),
     guess.length > 0 ? itemsAt(guess).catch(() => undefined) : undefined,
   ])
   const count = Number(size.taken(answer))
   checkSize(count)
   if (grows) {
-    const samples = early ? { places: guess, items: early } : undefined
-    const kept = await keptOf(before, count, samples, itemsAt, context)
+    const samples = guessedItems ? { places: guess, items: guessedItems } : undefined
+    const kept = await keptOf(knownItems, count, samples, itemsAt, context)
     return [...kept, ...(await itemsAt(placesFrom(kept.length, count)))]
   }
-  const again = early?.slice(0, count) ?? []
+  const again = guessedItems?.slice(0, count) ?? []
   return [...again, ...(await itemsAt(placesFrom(again.length, count)))]
 }
 
@@ -268,21 +268,21 @@ function placesAgain(length: number, hour: Hour, grows: boolean): readonly numbe
 /**
  * The known items of a list that only grows, up to its length; none where it turns out to have lost or replaced one.
  *
- * @param early samples that were read with the length
+ * @param samples samples that were read with the length
  */
 async function keptOf(
-  before: readonly Address[],
+  knownItems: readonly Address[],
   count: number,
-  early: { readonly places: readonly number[]; readonly items: readonly Address[] } | undefined,
+  samples: { readonly places: readonly number[]; readonly items: readonly Address[] } | undefined,
   itemsAt: (places: readonly number[]) => Promise<readonly Address[]>,
   { hour, memory, log }: Context,
 ): Promise<readonly Address[]> {
   const isLater = memory !== undefined && hour >= memory.hour
-  const sharedItems = before.slice(0, count)
-  const places = early?.places ?? placesAgain(sharedItems.length, hour, true)
-  const items = early?.items ?? (await itemsAt(places))
+  const sharedItems = knownItems.slice(0, count)
+  const places = samples?.places ?? placesAgain(sharedItems.length, hour, true)
+  const items = samples?.items ?? (await itemsAt(places))
   const changedPlace =
-    isLater && count < before.length ? count : places.find((place, index) => items[index] !== sharedItems[place])
+    isLater && count < knownItems.length ? count : places.find((place, index) => items[index] !== sharedItems[place])
   if (changedPlace === undefined) return sharedItems
   log.warn(
     `does not only grow: item ${changedPlace} is not what it was. It is read whole for this hour; remove grows, so that it is for each`,
@@ -368,12 +368,12 @@ async function logsAfter(from: Hour, { options, hour, finalHour, ...means }: Con
   const filter = { address: others.length > 0 ? [address, ...others] : address, event }
   const count = (hour - from) / hourMs
   if (hour <= finalHour) return { event, found: await means.logsOver(options.chain, count).logs(filter) }
-  const open = Math.min(count, openHoursMax)
-  const hours = Array.from({ length: open }, (_, index) =>
-    means.chain(options.chain, { hoursBefore: open - 1 - index }).logs(filter),
+  const openCount = Math.min(count, openHoursMax)
+  const hours = Array.from({ length: openCount }, (_, index) =>
+    means.chain(options.chain, { hoursBefore: openCount - 1 - index }).logs(filter),
   )
   // Nothing is known to be final yet: what is older is read, too, and is not remembered.
-  const older = count > open ? [means.logsOver(options.chain, count).logs(filter)] : []
+  const older = count > openCount ? [means.logsOver(options.chain, count).logs(filter)] : []
   return { event, found: (await Promise.all([...older, ...hours])).flat() }
 }
 
@@ -429,32 +429,32 @@ async function answered({ options, chain, http, hour, nowMs, log }: Context): Pr
 function itemsMeant(
   pages: readonly unknown[],
   pointer: string,
-  where: z.output<typeof conditions>,
+  itemConditions: z.output<typeof conditions>,
   log: Context['log'],
 ): Address[] {
   const [list, inItem] = partsAtStar(pointer)
   const all = pages.flatMap(page => itemsAt(page, pointer, {}))
-  const meant = all.filter(item => unmet(item, where).length === 0)
+  const meant = all.filter(item => unmet(item, itemConditions).length === 0)
   if (all.length > 0 && meant.length === 0) log.warn(`none of ${all.length} items of the answer meets where`)
   return meant.flatMap(item => valuesAt(item, inItem, list))
 }
 
 /** The addresses at a pointer, in which * is every item of a list or a map. @throws Error where there is none */
-function valuesAt(json: unknown, pointer: string, above: string): Address[] {
+function valuesAt(json: unknown, pointer: string, parentPath: string): Address[] {
   const star = /\/\*(?=\/|$)/.exec(pointer)
   const path = star ? pointer.slice(0, star.index) : pointer
   const container = valueAt(json, path)
-  const where = `${above}${path}` || 'the root'
+  const shownPath = `${parentPath}${path}` || 'the root'
   if (star) {
     if (typeof container !== 'object' || container === null)
-      throw new Error(`there is no list at ${where} of the answer`)
+      throw new Error(`there is no list at ${shownPath} of the answer`)
     const rest = pointer.slice(star.index + star[0].length)
-    return Object.entries(container).flatMap(([name, item]) => valuesAt(item, rest, `${above}${path}/${name}`))
+    return Object.entries(container).flatMap(([name, item]) => valuesAt(item, rest, `${parentPath}${path}/${name}`))
   }
   return [container].flat().map(item => {
     if (typeof item === 'string' && /^0x[0-9a-fA-F]{40}$/.test(item)) return item as Address
     throw new Error(
-      `there is no address at ${where} of the answer: correct the pointer, or leave out by where what is no address`,
+      `there is no address at ${shownPath} of the answer: correct the pointer, or leave out by where what is no address`,
     )
   })
 }

@@ -23,11 +23,11 @@ export function notOneRow(count: 0 | 2): Error {
 export function numberIn(row: readonly RowColumn[], name: string): Fraction {
   const exact = row.filter(column => column.name === name)
   const alike = exact.length > 0 ? exact : row.filter(column => column.name.toLowerCase() === name.toLowerCase())
-  const [column, ...further] = alike
+  const [column, ...otherColumns] = alike
   if (!column) {
     throw new Error(`the query returns no column "${name}": its columns are ${row.map(each => each.name).join(', ')}`)
   }
-  if (further.length > 0)
+  if (otherColumns.length > 0)
     throw new Error(`the query returns ${alike.length} columns "${name}": name them apart, with AS`)
   const { value } = column
   if (value === null)

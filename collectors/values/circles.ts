@@ -6,11 +6,11 @@
 export function circlesIn<N>(names: Iterable<N>, neededBy: (name: N) => readonly N[]): (readonly N[])[] {
   const visits = new Set<N>()
   const circles: (readonly N[])[] = []
-  const follow = (name: N, above: readonly N[]) => {
-    const place = above.indexOf(name)
-    if (place >= 0) circles.push(above.slice(place))
+  const follow = (name: N, namesAbove: readonly N[]) => {
+    const place = namesAbove.indexOf(name)
+    if (place >= 0) circles.push(namesAbove.slice(place))
     if (place >= 0 || visits.has(name)) return
-    for (const needed of neededBy(name)) follow(needed, [...above, name])
+    for (const needed of neededBy(name)) follow(needed, [...namesAbove, name])
     visits.add(name)
   }
   for (const name of names) follow(name, [])

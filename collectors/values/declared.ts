@@ -8,12 +8,12 @@ const labelCharsMax = 16
 /** Mistake of a label, which is a part of a metric's id; `undefined` when there is none. */
 export function labelMistake(label: string): string | undefined {
   if (/^[A-Za-z0-9._-]+$/.test(label) && !label.includes('___')) return undefined
-  const near = label
+  const suggestion = label
     .replace(/[^A-Za-z0-9._-]+/g, '')
     .replace(/_{3,}/g, '__')
     .slice(0, labelCharsMax)
   const form = 'must be a label of letters, digits, "-", "_" and ".", without "___"'
-  return near === '' ? form : `${form}: write ${near}`
+  return suggestion === '' ? form : `${form}: write ${suggestion}`
 }
 
 /** Options schema of a label. */

@@ -62,13 +62,20 @@ export function isEventOf(signature: string, topic: unknown): boolean {
 }
 
 /** @throws OptionEntryMistake when it is no event, or an argument is not of it */
-export function eventFilter({ event, where = {}, sum, unique, token, factor }: WrittenEvent): ParsedEvent {
+export function eventFilter({
+  event,
+  where: writtenConditions = {},
+  sum,
+  unique,
+  token,
+  factor,
+}: WrittenEvent): ParsedEvent {
   const abi = parsedEvent(event)
   const terms = [sum ?? []].flat().map((name, place, { length }) => {
     return numberAt(abi, name, ['sum', ...(length > 1 ? [String(place)] : [])])
   })
   const countedArgument = unique === undefined ? undefined : argumentAt(abi, unique, ['unique'])
-  const parsedConditions = Object.entries(where).map(([name, written]) => {
+  const parsedConditions = Object.entries(writtenConditions).map(([name, written]) => {
     const found = argumentAt(abi, name, ['where', name])
     return { name, ...found, ...conditionOf(found.type, written, ['where', name]) }
   })
@@ -172,17 +179,17 @@ interface EventArgument {
 
 /** @param name of the argument, with dots into a tuple or a list. @throws OptionEntryMistake */
 function argumentAt(abi: AbiEvent, name: string, path: readonly string[]): EventArgument {
-  const [first = '', ...rest] = name.split('.')
-  const { indexed = false, ...parameter } = input(abi, first, path)
+  const [first = '', ...innerSteps] = name.split('.')
+  const { indexed: isIndexed = false, ...parameter } = input(abi, first, path)
   const steps: (string | number)[] = [argumentKey(abi, first)]
   let type: AbiParameter = parameter
   let array: { readonly name: string; readonly steps: readonly (string | number)[] } | undefined
-  for (const [place, step] of rest.entries()) {
+  for (const [place, step] of innerSteps.entries()) {
     const list = /^(.*)\[\d*\]$/.exec(type.type)?.[1]
     const parts = list === undefined && 'components' in type ? type.components : []
     const names = parts.map((each, place) => each.name || String(place))
     if (step === '*' && list !== undefined && !array) {
-      array = { name: [first, ...rest.slice(0, place)].join('.'), steps: [...steps] }
+      array = { name: [first, ...innerSteps.slice(0, place)].join('.'), steps: [...steps] }
       steps.splice(0)
       type = { ...type, type: list }
       continue
@@ -195,7 +202,7 @@ function argumentAt(abi: AbiEvent, name: string, path: readonly string[]): Event
     steps.push(isByPlace ? (list === undefined ? names.indexOf(step) : Number(step)) : step)
     type = list === undefined ? (parts[names.indexOf(step)] ?? type) : { ...type, type: list }
   }
-  const isTopic = indexed && rest.length === 0
+  const isTopic = isIndexed && innerSteps.length === 0
   const arrayPlace = array
   if (!arrayPlace) {
     const each: Each<unknown> = args => () => steps.reduce<unknown>(part, args)
@@ -234,25 +241,29 @@ function conditionOf(type: AbiParameter, condition: unknown, path: readonly stri
     return { values, holds: value => texts.includes(plain(value)) }
   }
   const bounds = /^u?int/.test(type.type) ? ['min', 'max'] : []
-  const stray = Object.keys(condition).find(key => ![...bounds, 'not'].includes(key))
-  if (stray !== undefined || Object.keys(condition).length === 0) {
+  const strayKey = Object.keys(condition).find(key => ![...bounds, 'not'].includes(key))
+  if (strayKey !== undefined || Object.keys(condition).length === 0) {
     const form = bounds.length > 0 ? '{ min: 1, max: 5, not: 3 }' : '{ not: … }'
     throw new OptionEntryMistake(
-      [...path, ...(stray === undefined ? [] : [stray])],
+      [...path, ...(strayKey === undefined ? [] : [strayKey])],
       `must be of a value, a list of values, or ${form}`,
     )
   }
-  const { min, max, not } = condition as { readonly min?: unknown; readonly max?: unknown; readonly not?: unknown }
-  const [least, maximum] = [
+  const {
+    min,
+    max,
+    not: writtenExceptions,
+  } = condition as { readonly min?: unknown; readonly max?: unknown; readonly not?: unknown }
+  const [minimum, maximum] = [
     min === undefined ? undefined : typedValue(min, 'min'),
     max === undefined ? undefined : typedValue(max, 'max'),
   ]
-  if (typeof least === 'bigint' && typeof maximum === 'bigint' && least > maximum)
+  if (typeof minimum === 'bigint' && typeof maximum === 'bigint' && minimum > maximum)
     throw new OptionEntryMistake([...path, 'max'], 'must be at least min: nothing is in between')
-  const exceptions = (not === undefined ? [] : valuesOf(not, 'not')).map(plain)
+  const exceptions = (writtenExceptions === undefined ? [] : valuesOf(writtenExceptions, 'not')).map(plain)
   return {
     holds(value) {
-      if (typeof least === 'bigint' && integer(value) < least) return false
+      if (typeof minimum === 'bigint' && integer(value) < minimum) return false
       if (typeof maximum === 'bigint' && integer(value) > maximum) return false
       return !exceptions.includes(plain(value))
     },
@@ -278,10 +289,10 @@ function tokenOf(abi: AbiEvent, token: string): EventToken {
 
 /** @throws OptionEntryMistake */
 function parsedEvent(event: string): AbiEvent {
-  const plain = event.trim().replace(/;$/, '').trimEnd()
-  const signature = plain.replace(/\)\s*anonymous$/, ')')
+  const text = event.trim().replace(/;$/, '').trimEnd()
+  const signature = text.replace(/\)\s*anonymous$/, ')')
   const abi = parsedSignature('event', signature, 'event', `must be the signature of an event, ${example}`)
-  return signature === plain ? abi : { ...abi, anonymous: true }
+  return signature === text ? abi : { ...abi, anonymous: true }
 }
 
 /** Types of an indexed argument that no signature looks like: some of their 32 bytes are always the same. */

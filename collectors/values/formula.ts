@@ -9,20 +9,20 @@ const priceOperand = z.strictObject({ price: z.string({ error: 'must be the name
 const operand = z.union([z.string(), z.number(), priceOperand], {
   error: 'must be a label of these values, a number, or a price like { price: ETH }',
 })
-const operands = z
+const operandsOption = z
   .array(operand)
   .min(2, { error: 'must be a list of two or more: labels of these values, numbers, or prices like { price: ETH }' })
 
 /** The formulas over other values: one of them makes a value. */
 export const formulas = {
-  sum: operands.optional().describe('labels, numbers and { price: NAME } that are added up'),
-  product: operands.optional().describe('labels, numbers and { price: NAME } that are multiplied'),
-  difference: operands.optional().describe('the first less all others'),
+  sum: operandsOption.optional().describe('labels, numbers and { price: NAME } that are added up'),
+  product: operandsOption.optional().describe('labels, numbers and { price: NAME } that are multiplied'),
+  difference: operandsOption.optional().describe('the first less all others'),
   ratio: z
     .tuple([operand, operand], { error: 'must be a list of two: what is divided, and by what' })
     .optional()
     .describe('the first divided by the second'),
-  first: operands.optional().describe('the first of several that has a value'),
+  first: operandsOption.optional().describe('the first of several that has a value'),
 }
 
 type Operand = z.output<typeof operand>
@@ -35,18 +35,18 @@ const formulaKinds = Object.keys(formulas) as readonly Kind[]
 export interface Formula {
   readonly kind: Kind
   /** Labels, numbers and prices. */
-  readonly over: readonly Operand[]
+  readonly operands: readonly Operand[]
 }
 
 /** The formula of a value; `undefined` for a value without one. */
 export function formulaOf(value: WrittenFormula): Formula | undefined {
   const kind = formulaKinds.find(each => value[each] !== undefined)
-  return kind && { kind, over: value[kind] ?? [] }
+  return kind && { kind, operands: value[kind] ?? [] }
 }
 
 /** The labels that a value needs. */
 export function neededBy(value: WrittenFormula): readonly string[] {
-  return formulaOf(value)?.over.filter(each => typeof each === 'string') ?? []
+  return formulaOf(value)?.operands.filter(each => typeof each === 'string') ?? []
 }
 
 /** A mistake in a value; `path` leads to it from there. */
@@ -170,7 +170,7 @@ export function exactValues<V extends WrittenFormula>(
  * @throws Error when a ratio is by zero
  */
 async function evaluated(
-  { kind, over }: Formula,
+  { kind, operands }: Formula,
   exactOf: (label: string) => Promise<Fraction>,
   price: Price,
 ): Promise<Fraction> {
@@ -178,11 +178,11 @@ async function evaluated(
     if (typeof each === 'string') return exactOf(each)
     return typeof each === 'number' ? fractionOf(each) : exactPrice(price, each.price)
   }
-  if (kind === 'first') return firstOf(over.map(each => async () => exact(each)))
-  const parts = await Promise.all(over.map(exact))
+  if (kind === 'first') return firstOf(operands.map(each => async () => exact(each)))
+  const parts = await Promise.all(operands.map(exact))
   const [first = fractionOf(0), ...divisors] = parts
   if (kind === 'ratio' && divisors.some(({ n }) => n === 0n))
-    throw new Error(`the ratio is by ${String(over[1])}, which is 0`)
+    throw new Error(`the ratio is by ${String(operands[1])}, which is 0`)
   return divisors.reduce((total, each) => operations[kind](total, each), first)
 }
 

@@ -93,14 +93,14 @@ export async function aggregate(
     throw reworded(first.error, `item ${first.address}: ${messageOf(first.error)}`)
   if (first) {
     const words = `${failures.length} of ${items.length} items have no value`
-    const why = failures.slice(0, shownMax).map(({ address, error }) => `${address}: ${messageOf(error)}`)
+    const reasons = failures.slice(0, shownMax).map(({ address, error }) => `${address}: ${messageOf(error)}`)
     if (
       fractionOf(atLeast ?? 1)
         .mul(items.length)
         .compare(values.length) > 0
     )
-      throw new Error(`${words}, and atLeast is ${atLeast}: ${why[0]}`)
-    log.warn(`${label}: ${words}, and are left out`, { items: why.join('; ') })
+      throw new Error(`${words}, and atLeast is ${atLeast}: ${reasons[0]}`)
+    log.warn(`${label}: ${words}, and are left out`, { items: reasons.join('; ') })
   }
   if (values.length === 0 && kind !== 'total') throw new Error(`there is no ${kind} of no items`)
   return aggregates[kind](values)

@@ -123,26 +123,29 @@ function kindOf(value: unknown): string {
 /** Instruction for a pointer that leads nowhere: the names at the last part of it that there is. */
 function insteadOf(json: unknown, path: string): string {
   const tokens = path.match(/\/[^/]*/g) ?? []
-  const missing = tokens.findIndex((_, index) => valueAt(json, tokens.slice(0, index + 1).join('')) === undefined)
-  const before = tokens.slice(0, missing).join('')
-  const around = valueAt(json, before)
-  if (typeof around !== 'object' || around === null) return `${before || 'the root'} is ${kindOf(around)} already`
-  const wanted = (tokens[missing] ?? '').slice(1)
-  const near = Array.isArray(around) ? undefined : similarWord(wanted, Object.keys(around).map(escaped))
-  const meant = near && [before, `/${near}`, ...tokens.slice(missing + 1)].join('')
+  const missingIndex = tokens.findIndex((_, index) => valueAt(json, tokens.slice(0, index + 1).join('')) === undefined)
+  const parentPath = tokens.slice(0, missingIndex).join('')
+  const container = valueAt(json, parentPath)
+  if (typeof container !== 'object' || container === null)
+    return `${parentPath || 'the root'} is ${kindOf(container)} already`
+  const wanted = (tokens[missingIndex] ?? '').slice(1)
+  const suggestion = Array.isArray(container) ? undefined : similarWord(wanted, Object.keys(container).map(escaped))
+  const meant = suggestion && [parentPath, `/${suggestion}`, ...tokens.slice(missingIndex + 1)].join('')
   const isThere = meant !== undefined && valueAt(json, meant) !== undefined
-  return `${contentsOf(around, before)}${isThere ? ` (did you mean ${meant}?)` : ''}`
+  return `${contentsOf(container, parentPath)}${isThere ? ` (did you mean ${meant}?)` : ''}`
 }
 
-function contentsOf(around: object, path: string): string {
-  const where = path || 'the root'
-  if (Array.isArray(around)) {
-    return around.length === 0 ? `the list at ${where} is empty` : `at ${where} there are 0 to ${around.length - 1}`
+function contentsOf(container: object, path: string): string {
+  const shownPath = path || 'the root'
+  if (Array.isArray(container)) {
+    return container.length === 0
+      ? `the list at ${shownPath} is empty`
+      : `at ${shownPath} there are 0 to ${container.length - 1}`
   }
-  const names = Object.keys(around).map(escaped)
-  if (names.length === 0) return `the map at ${where} is empty`
+  const names = Object.keys(container).map(escaped)
+  if (names.length === 0) return `the map at ${shownPath} is empty`
   const more = names.length > listedMax ? `, and ${names.length - listedMax} more` : ''
-  return `at ${where} there ${names.length === 1 ? 'is' : 'are'} ${names.slice(0, listedMax).map(shown).join(', ')}${more}`
+  return `at ${shownPath} there ${names.length === 1 ? 'is' : 'are'} ${names.slice(0, listedMax).map(shown).join(', ')}${more}`
 }
 
 /** A name as a pointer has it. */
@@ -166,12 +169,12 @@ export interface JsonSource extends JsonRequest {
 
 /** Schema of a source's answer; it parses to `{ json }`. */
 export function answerOf(source: JsonSource, run: RunClock) {
-  const { time = '', pointer: at } = source
+  const { time = '', pointer: valuePointer } = source
   return withoutFailure
     .superRefine((json, context) => {
-      const input = at === undefined ? undefined : valueAt(json, at)
-      if (at === undefined || isDecimal(input)) return
-      const { message, fix } = notNumberAt(json, at)
+      const input = valuePointer === undefined ? undefined : valueAt(json, valuePointer)
+      if (valuePointer === undefined || isDecimal(input)) return
+      const { message, fix } = notNumberAt(json, valuePointer)
       context.addIssue({ code: 'custom', input, message, params: { fix } })
     })
     .superRefine((json, context) => {

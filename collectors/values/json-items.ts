@@ -138,11 +138,13 @@ export function itemsAt(page: unknown, pointer: string, form: AnswerForm): reado
         all.flatMap(part => {
           const list = valueAt(part, path)
           if (typeof list !== 'object' || list === null) throw new Error(`there is no list at ${path || 'the root'}`)
-          const own = Object.values(list)
-          const reason = form.cutReason?.(own.length)
+          const listItems = Object.values(list)
+          const reason = form.cutReason?.(listItems.length)
           if (reason !== undefined)
-            form.warn?.(`${path || 'the root'} has exactly ${own.length} items, as many as ${reason}: ${cutAdvice}`)
-          return own
+            form.warn?.(
+              `${path || 'the root'} has exactly ${listItems.length} items, as many as ${reason}: ${cutAdvice}`,
+            )
+          return listItems
         }),
       [page],
     )
@@ -171,27 +173,27 @@ interface NumberOfItems {
 
 /** The exact number of a value. @param pages the answer, or its pages. @throws Error when there is none */
 export function numberOf(pages: readonly unknown[], value: ItemValue, form: AnswerForm): NumberOfItems {
-  const { pointer = '', take, where = {} } = value
+  const { pointer = '', take, where: itemConditions = {} } = value
   const exact = (part: unknown, path: string) => fractionOf(decimalAt(part, path, form.thousands))
   if (!isOfItems(pointer, form)) return { number: exact(pages[0], pointer) }
-  const [, rest] = partsOf(pointer, form)
-  if (form.columns) checkColumns([rest, ...Object.keys(where)], form.columns)
+  const [, itemPointer] = partsOf(pointer, form)
+  if (form.columns) checkColumns([itemPointer, ...Object.keys(itemConditions)], form.columns)
   const all = pages.flatMap(page => itemsAt(page, pointer, form))
-  const items = all.filter(item => unmet(item, where).length === 0)
-  if (items.length === 0 && all.length > 0) form.warn?.(noneMeets(all, where))
+  const items = all.filter(item => unmet(item, itemConditions).length === 0)
+  if (items.length === 0 && all.length > 0) form.warn?.(noneMeets(all, itemConditions))
   if (take === 'count') return { number: scaled(BigInt(items.length), 0), items: items.length }
-  const numbers = items.map(item => exact(item, rest))
+  const numbers = items.map(item => exact(item, itemPointer))
   return { number: taken(numbers, take), items: items.length }
 }
 
 /** A sentence about items of which none is meant: what they have at the first place that keeps all of them out. */
 function noneMeets(items: readonly unknown[], where: Conditions): string {
-  const of = `none of ${items.length} items meets where`
+  const sentence = `none of ${items.length} items meets where`
   const path = Object.keys(where).find(each => items.every(item => unmet(item, where).includes(each)))
-  if (path === undefined) return `${of}: each misses another part of it`
+  if (path === undefined) return `${sentence}: each misses another part of it`
   const values = new Set(items.map(item => shown(valueAt(item, path))))
   const more = values.size > valuesMax ? ', …' : ''
-  return `${of}: at ${path} there is ${[...values].slice(0, valuesMax).join(', ')}${more}`
+  return `${sentence}: at ${path} there is ${[...values].slice(0, valuesMax).join(', ')}${more}`
 }
 
 /** Different values of items that are named. */
@@ -204,13 +206,13 @@ function shown(found: unknown): string {
 
 /** @throws Error for a mean, `min` or `max` of none, and for several where one is wanted */
 function taken(numbers: readonly Fraction[], take: Take | undefined): Fraction {
-  const [first, ...further] = numbers
+  const [first, ...otherNumbers] = numbers
   if (take === 'sum') return total(numbers)
   if (!first) throw new Error('there is no item that is meant')
   if (take === 'mean') return total(numbers).div(numbers.length)
-  if (take === undefined && further.length > 0)
+  if (take === undefined && otherNumbers.length > 0)
     throw new Error(`there are ${numbers.length} items that are meant: take says what of all, or where leaves one`)
-  return further.reduce((one, other) => (other.compare(one) < 0 === (take === 'min') ? other : one), first)
+  return otherNumbers.reduce((one, other) => (other.compare(one) < 0 === (take === 'min') ? other : one), first)
 }
 
 /** Columns of a CSV that are listed. */
@@ -224,17 +226,19 @@ const listedMax = 12
 function checkColumns(pointers: readonly string[], columns: ReadonlySet<string>): void {
   if (columns.size === 0) throw new Error('the CSV is empty: it has no header')
   const named = pointers.flatMap(each => /^\/([^/]*)/.exec(each)?.slice(1) ?? [])
-  const missing = named.map(unescaped).find(name => !columns.has(name))
-  if (missing === undefined) return
+  const missingColumn = named.map(unescaped).find(name => !columns.has(name))
+  if (missingColumn === undefined) return
   const names = [...columns]
   const [only = ''] = names
   const other = names.length === 1 ? /[;\t|]/.exec(only)?.[0] : undefined
   if (other)
     throw new Error(`the fields of the CSV stand between ${JSON.stringify(other)}, and in a CSV between commas`)
-  const near = similarWord(missing, names)
+  const suggestion = similarWord(missingColumn, names)
   const hint =
-    near === undefined ? `it has ${names.slice(0, listedMax).join(', ').slice(0, 200)}` : `did you mean ${near}?`
-  throw new Error(`the CSV has no column "${missing}": ${hint}`)
+    suggestion === undefined
+      ? `it has ${names.slice(0, listedMax).join(', ').slice(0, 200)}`
+      : `did you mean ${suggestion}?`
+  throw new Error(`the CSV has no column "${missingColumn}": ${hint}`)
 }
 
 const unescaped = (token: string) => token.replaceAll('~1', '/').replaceAll('~0', '~')

@@ -67,10 +67,10 @@ export async function readPages(first: string, pages: Pages, reader: PageReader)
     const page = await reader.read(address)
     const lists = reader.listsOf(page)
     if (lists.every(list => list.length === 0)) return pagesRead.length > 0 ? pagesRead : [page]
-    const earlier = items.pageLike(lists)
-    if (earlier !== undefined) {
+    const earlierPage = items.pageLike(lists)
+    if (earlierPage !== undefined) {
       reader.warn(
-        `page ${pagesRead.length + 1} is page ${earlier} again, and counts as the end: does the source know ${parameter ?? next}?`,
+        `page ${pagesRead.length + 1} is page ${earlierPage} again, and counts as the end: does the source know ${parameter ?? next}?`,
       )
       return pagesRead
     }
@@ -123,8 +123,8 @@ class SeenItems {
     for (const [number, list] of lists.entries()) {
       for (const item of list) {
         const name = this.#nameOf(item)
-        const before = this.#pageOf.get(`${number} ${name}`) ?? page
-        if (before < page) throw new Error(this.#twice(item, before, page))
+        const earlierPage = this.#pageOf.get(`${number} ${name}`) ?? page
+        if (earlierPage < page) throw new Error(this.#twice(item, earlierPage, page))
         this.#pageOf.set(`${number} ${name}`, page)
       }
     }
@@ -147,7 +147,7 @@ class SeenItems {
     return sameText(name)
   }
 
-  #twice(item: PageItem, before: number, page: number): string {
+  #twice(item: PageItem, earlierPage: number, page: number): string {
     const name = this.#nameOf(item)
     const shortName = name.length > shownCharsMax ? `${name.slice(0, shownCharsMax)}…` : name
     // Where all of an item is equal, so is each part of it; items that a map has under the same key may differ.
@@ -155,7 +155,7 @@ class SeenItems {
     const hint = isByKey
       ? 'write the step of an offset, or with id: what tells items apart'
       : 'write the step of an offset'
-    return `${this.#host} has the item ${shortName} on page ${before} and on page ${page}: it changed while it was read, or its pages overlap (${hint})`
+    return `${this.#host} has the item ${shortName} on page ${earlierPage} and on page ${page}: it changed while it was read, or its pages overlap (${hint})`
   }
 }
 

@@ -12,14 +12,14 @@ type Item<K extends Kind> = Extract<Abi[number], { readonly type: K }>
  */
 export function parsedSignature<K extends Kind>(kind: K, signature: string, option: string, words: string): Item<K> {
   const text = plainSignature(kind, signature)
-  let why = ''
+  let reason = ''
   try {
     const item = parseAbiItem(`${kind} ${text}` as string) as Abi[number]
     if (item.type === kind) return item as Item<K>
   } catch (error) {
-    why = notUnderstood(text, error)
+    reason = notUnderstood(text, error)
   }
-  throw new OptionEntryMistake([option], `${words}${why && ` (${why})`}`)
+  throw new OptionEntryMistake([option], `${words}${reason && ` (${reason})`}`)
 }
 
 /**
@@ -47,10 +47,10 @@ function plainSignature(kind: Kind, signature: string): string {
 
 /** The first thing that keeps a signature from being one, in words; empty where that is not known. */
 function notUnderstood(text: string, error: unknown): string {
-  let rest = text
-  for (let before = ''; before !== rest; ) [before, rest] = [rest, rest.replace(/\([^()]*\)/g, '')]
-  if (/[()]/.test(rest)) return 'a bracket is not closed, or not opened'
-  const [, ...after] = rest.split(' ')
+  let outerText = text
+  for (let before = ''; before !== outerText; ) [before, outerText] = [outerText, outerText.replace(/\([^()]*\)/g, '')]
+  if (/[()]/.test(outerText)) return 'a bracket is not closed, or not opened'
+  const [, ...after] = outerText.split(' ')
   if (after.includes('returns') && !text.includes(' returns (')) return 'write what it returns in brackets'
   const unknown = after.find(word => !['view', 'pure', 'payable', 'nonpayable', 'returns', ''].includes(word))
   if (unknown !== undefined) return `"${unknown}" is not understood`

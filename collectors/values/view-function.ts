@@ -130,10 +130,10 @@ interface Steps {
 }
 
 /** The value at the end of the steps; of a step to every item, a list. */
-function allAt(value: unknown, [step, ...rest]: Steps['steps']): unknown {
+function allAt(value: unknown, [step, ...laterSteps]: Steps['steps']): unknown {
   if (step === undefined) return value
-  if (step !== every) return allAt(part(value, step), rest)
-  return Array.isArray(value) ? value.map(item => allAt(item, rest)) : []
+  if (step !== every) return allAt(part(value, step), laterSteps)
+  return Array.isArray(value) ? value.map(item => allAt(item, laterSteps)) : []
 }
 
 function after(step: Steps['steps'][number], { steps, isAddress }: Steps): Steps {
@@ -142,25 +142,25 @@ function after(step: Steps['steps'][number], { steps, isAddress }: Steps): Steps
 
 function stepsTo(outputs: Outputs, take: string | number | undefined, wants: Wants): Steps {
   const names = take === undefined ? [] : String(take).split('.')
-  const [only, ...others] = outputs
-  if (only === undefined || others.length > 0) return stepsAmong(outputs, names, true, wants)
+  const [output, ...others] = outputs
+  if (output === undefined || others.length > 0) return stepsAmong(outputs, names, true, wants)
   // viem returns a single output as it is. It may be named, too.
-  const rest = names[0] !== undefined && names[0] === only.name ? names.slice(1) : names
-  return stepsIn(only, rest, wants)
+  const innerNames = names[0] !== undefined && names[0] === output.name ? names.slice(1) : names
+  return stepsIn(output, innerNames, wants)
 }
 
 function stepsIn(output: AbiParameter, names: readonly string[], wants: Wants): Steps {
   const list = /^(.*)\[(\d*)\]$/.exec(output.type)
   if (list && wants === 'addresses') return after(every, stepsIn({ ...output, type: list[1] ?? '' }, names, 'address'))
   if (list) {
-    const [place, ...rest] = names
+    const [place, ...innerNames] = names
     if (place === undefined || !/^\d+$/.test(place)) {
       throw new OptionEntryMistake(
         names.length > 0 ? ['take'] : ['call'],
         `of a list (${output.type}) take says the place, like take: 0`,
       )
     }
-    return after(Number(place), stepsIn({ ...output, type: list[1] ?? '' }, rest, wants))
+    return after(Number(place), stepsIn({ ...output, type: list[1] ?? '' }, innerNames, wants))
   }
   if ('components' in output)
     return stepsAmong(
@@ -187,7 +187,7 @@ const wantedWords: Readonly<Record<Wants, string>> = {
 /** @param isList whether viem returns these outputs as a list, and not by their names */
 function stepsAmong(outputs: Outputs, names: readonly string[], isList: boolean, wants: Wants): Steps {
   const outputNames = outputs.map(({ name }, place) => name || String(place))
-  const [name, ...rest] = names
+  const [name, ...innerNames] = names
   if (name === undefined) {
     throw new OptionEntryMistake(
       ['call'],
@@ -198,7 +198,7 @@ function stepsAmong(outputs: Outputs, names: readonly string[], isList: boolean,
   const output = outputs[place]
   if (output === undefined)
     throw new OptionEntryMistake(['take'], `there is no output "${name}": take one of ${outputNames.join(', ')}`)
-  return after(isList ? place : (output.name ?? place), stepsIn(output, rest, wants))
+  return after(isList ? place : (output.name ?? place), stepsIn(output, innerNames, wants))
 }
 
 function argumentsOf(

@@ -50,7 +50,7 @@ export function backfillWorker(parts: BackfillWorkerParts): BackfillWorker {
     },
     knows: window => window.collectors.every(id => collectorById.has(id) && !standsBack(id)),
     readWindow: (lane, window, claimed) => reader.read(lane, window, claimed),
-    rest: lane => reader.close(lane),
+    closeLane: lane => reader.close(lane),
   })
 }
 
@@ -105,7 +105,7 @@ class WindowReader {
     const { time } = this.#context
     const { from, to, what: scope, order } = window
     const { pipeline, meter } = this.#opened(lane)
-    const before = meter.counts()
+    const countsBefore = meter.counts()
     const request: BackfillRequest = { from, to, current: hourAt(time.nowMs()), scope, daemon: 'runs' }
     const own = window.collectors.flatMap(id => this.#configured.get(id) ?? [])
     const works = await Promise.all(own.map(collector => workFor(collector, request, pipeline.reader, outbox)))
@@ -117,7 +117,7 @@ class WindowReader {
     const end = await new Backfill({ ...backfill, report }).run()
     // A backfill that is stopped stops its runner.
     if (signal.aborted) await this.close(lane)
-    return partRecord({ end, calls: meter.countsSince(before) })
+    return partRecord({ end, calls: meter.countsSince(countsBefore) })
   }
 
   async close(lane: Lane): Promise<void> {

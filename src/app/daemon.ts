@@ -4,7 +4,7 @@ import { unlessAborted } from '../edge/unless-aborted.ts'
 import { WatchedClock } from '../intake/hour-clock.ts'
 import { Intake } from '../intake/intake.ts'
 import { Fault } from '../model/fault.ts'
-import type { Breakage, Outbox } from '../outbox/contract/outbox.ts'
+import type { Breakage, Outbox, OutboxPlace } from '../outbox/contract/outbox.ts'
 import { FolderRoles } from '../outbox/roles.ts'
 import { exposition, metricFamilies } from '../status/exposition/exposition.ts'
 import { metricHistory } from '../status/history.ts'
@@ -52,26 +52,25 @@ export interface Daemon {
  */
 export async function startDaemon(baseContext: AppContext, reloads: Reloads, damage?: string): Promise<Daemon> {
   useEgress(baseContext)
-  const at = placeOf(baseContext.config)
+  const outboxPlace = placeOf(baseContext.config)
   await using stack = new AsyncDisposableStack()
   // Taken before the first step that may fail: after it the port is free, for the server that says why.
   const openPort = baseContext.earlyPort?.take()
   stack.defer(() => openPort?.stop())
-  const fleet =
-    at.kind === 'postgres' ? await (await import('./fleet-member.ts')).fleetAt(at.address, baseContext.time) : undefined
+  const fleet = await fleetOf(outboxPlace, baseContext.time)
   const clock = fleet ? new WatchedClock(fleet.time) : (baseContext.clock ?? new WatchedClock(baseContext.time))
   const keptCounts = baseContext.keptCounts ?? new KeptCounts()
   const context: DaemonContext = { ...baseContext, time: clock, clock, keptCounts }
   const { config, time, log } = context
-  if (at.kind === 'folder') baseContext.place?.require(at.folder)
+  if (outboxPlace.kind === 'folder') baseContext.place?.require(outboxPlace.folder)
   const writtenMs = writtenAt(config)
   const startedAtMs = time.nowMs()
   const roles =
-    at.kind === 'folder'
-      ? await takeRoles(new FolderRoles(at.folder, config.file), reloads.startedAtMs, stack)
+    outboxPlace.kind === 'folder'
+      ? await takeRoles(new FolderRoles(outboxPlace.folder, config.file), reloads.startedAtMs, stack)
       : undefined
   const outbox = await openDaemonOutbox(context, stack, { hasRole: roles?.delivery !== undefined, damage })
-  if (at.kind === 'folder') baseContext.place?.opened(at.folder)
+  if (outboxPlace.kind === 'folder') baseContext.place?.opened(outboxPlace.folder)
   if (outbox.health.isBeingChecked) log.info('the outbox is large: checking it for damage before it is written to')
   clock.setWitnesses(witnessesOf(config, await outbox.intake.newestCollected(), writtenMs))
   const connection = await connect(context, stack)
@@ -83,14 +82,14 @@ export async function startDaemon(baseContext: AppContext, reloads: Reloads, dam
   stack.defer(() => watch.stop())
   const withCounts = { ...context, counters: keptCounts.counters }
   const deliveries = () => deliveriesTo(connection, outbox.delivery, withCounts)
-  const delivering = roles && startDelivering(context, outbox, roles, deliveries)
-  stack.defer(() => delivering?.stop())
+  const daemonDelivery = roles && startDelivering(context, outbox, roles, deliveries)
+  stack.defer(() => daemonDelivery?.stop())
   const collectors = protocolCollectors(config)
   const reading = { pipeline, chains: Object.values(chains), clock, counters: keptCounts.counters }
   const make = () => deliveryMaker(connection, outbox.delivery, withCounts)
-  const seen = () => presentState(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
-  const member = { context: withCounts, outbox, connection, chains, endpointMemory, make, seen }
-  const { own, now } = fleet ? await fleet.join(member, stack) : { own: outbox, now: seen }
+  const readPresent = () => presentState(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
+  const member = { context: withCounts, outbox, connection, chains, endpointMemory, make, readPresent }
+  const { own, now } = fleet ? await fleet.join(member, stack) : { own: outbox, now: readPresent }
   const intake = new Intake({ outbox: own, collectors, catchUpMs: config.collect.catchUpMs, time, log, ...reading })
   stack.defer(() => intake.stop())
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
@@ -103,12 +102,18 @@ export async function startDaemon(baseContext: AppContext, reloads: Reloads, dam
   stack.defer(() => outbox.limitWaits())
 
   const resources = stack.move()
-  const broken = Promise.race([outbox.health.broken, ...(delivering ? [delivering.roleLost] : [])])
+  const breakage = Promise.race([outbox.health.broken, ...(daemonDelivery ? [daemonDelivery.roleLost] : [])])
   const retry = () => {
     for (const chain of Object.values(chains)) chain.renew()
     intake.retry()
   }
-  return { statusUrl: status.url, serviceHost: connection.host, broken, retry, stop: () => resources.disposeAsync() }
+  const stop = () => resources.disposeAsync()
+  return { statusUrl: status.url, serviceHost: connection.host, broken: breakage, retry, stop }
+}
+
+/** The fleet of a shared database, whose code is loaded for one alone; `undefined` of an outbox that is a file. */
+async function fleetOf(place: OutboxPlace, time: Time) {
+  return place.kind === 'postgres' ? (await import('./fleet-member.ts')).fleetAt(place.address, time) : undefined
 }
 
 /** Time for readiness from a shared database; the status server waits for longer, and knows no reason. */
@@ -134,11 +139,11 @@ function statusSources(outbox: Outbox, now: () => Observed, widgets: Widgets, { 
 async function readyOf(outbox: Outbox, now: () => Observed, time: Time): Promise<Readiness> {
   const ready = seen(outbox, () => readiness(now()))
   if (!outbox.sharedOutbox) return ready
-  const late = time.timeout(readyMsMax)
+  const timeout = time.timeout(readyMsMax)
   try {
-    return await unlessAborted(ready, late)
+    return await unlessAborted(ready, timeout)
   } catch (error) {
-    const fault = late.aborted ? outbox.sharedOutbox.lateFault() : outbox.health.explain(error)
+    const fault = timeout.aborted ? outbox.sharedOutbox.lateFault() : outbox.health.explain(error)
     if (!(fault instanceof Fault)) throw error
     return unreadReadiness(fault.message, now())
   }

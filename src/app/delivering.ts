@@ -137,19 +137,19 @@ export function startDelivering(
     }
   }
   if (!role) void reportDeliverer(roles, log)
-  let why = ''
+  let lastFault = ''
   const onFailure = (error: unknown) => {
     // A broken outbox makes the daemon start again.
     outbox.health.recover(error)
     const fault = faultLine(outbox.health.explain(error))
-    if (fault !== why) log.error({ fault }, 'delivery cannot begin yet: retrying')
-    why = fault
+    if (fault !== lastFault) log.error({ fault }, 'delivery cannot begin yet: retrying')
+    lastFault = fault
   }
-  const delivering = new Delivering(
+  const daemonDelivery = new Delivering(
     { take: () => roles.takeDeliveryAsDaemon(time.nowMs()), begin, reportFailure: onFailure, time },
     role,
   )
-  return { roleLost, stop: () => delivering.stop() }
+  return { roleLost, stop: () => daemonDelivery.stop() }
 }
 
 /** Never rejects: what is not known of the command is left out. */

@@ -41,15 +41,15 @@ function readKey(file: string): string | undefined {
 
 /** Writes the key file atomically, also in a power cut; of two processes that start at once, the first wins. */
 function keepKey(file: string, key: string): string {
-  const fresh = `${file}.${process.pid}`
-  writeFileSync(fresh, key, { mode: 0o600, flush: true })
+  const temporaryFile = `${file}.${process.pid}`
+  writeFileSync(temporaryFile, key, { mode: 0o600, flush: true })
   try {
     if (existsSync(file) && readKey(file) === undefined) unlinkSync(file)
-    linkSync(fresh, file)
+    linkSync(temporaryFile, file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
-    unlinkSync(fresh)
+    unlinkSync(temporaryFile)
   }
   return readKey(file) ?? key
 }

@@ -62,7 +62,7 @@ interface LoneDaemon {
   readonly endpointMemory: EndpointMemory
   readonly make: () => MakeDelivery
   /** The present state of this daemon alone. */
-  readonly seen: () => Observed
+  readonly readPresent: () => Observed
 }
 
 /** A daemon as one of a fleet. */
@@ -133,7 +133,7 @@ class FleetParts {
     const explain = (error: unknown) => outbox.health.explain(error)
     this.#engine = this.#keep(new JobEngine({ statements: sharedOutbox.jobs, time, reportFailure, explain }))
     const { store } = sharedOutbox
-    const agreeing = {
+    const agreementDeps = {
       store,
       name: this.#name,
       definitions: definitionIdentities(definitionsOf(this.#collectors)),
@@ -141,7 +141,7 @@ class FleetParts {
       time,
     }
     this.#service = serviceAt(serviceAddress(config))
-    this.#agreement = new FleetAgreement({ ...agreeing, service: this.#service })
+    this.#agreement = new FleetAgreement({ ...agreementDeps, service: this.#service })
     this.#lanes = new CollectorLanes(this.#collectors, this.#name, store, id => this.#agreement.standsBack(id))
     this.#identity = new FleetIdentity(config, connection.destinations, salt)
     this.#leases = this.#keep(this.#openLeases())
@@ -152,11 +152,11 @@ class FleetParts {
    * @param keptIn folder of values that wait while the database is away
    */
   async start(roles: Pick<Roles, 'deliverer'>, keptIn: string): Promise<FleetMember> {
-    const { context, outbox, connection, chains, make, seen } = this.#daemon
+    const { context, outbox, connection, chains, make, readPresent } = this.#daemon
     const { config, time, log } = context
     const [engine, lanes, leases, { reportFailure }] = [this.#engine, this.#lanes, this.#leases, this.#trouble]
     await this.#agreement.begin()
-    const now = () => ({ ...seen(), fleetTroubles: this.#troubles })
+    const now = () => ({ ...readPresent(), fleetTroubles: this.#troubles })
     if (config.heartbeat || config.notify.length > 0) this.#report(now)
     const lanesNow = () => this.#worked
     const withDue = async () => (await lanes.work(lanesNow(), time)).due
@@ -180,13 +180,13 @@ class FleetParts {
     const upkeep = { keepMs: config.outbox.keepMs, time, mayPrune }
     this.#keep(outbox.startUpkeep({ ...upkeep, report: news => logUpkeep(log, news) }))
     const checksFinality = (chainId: number) => finality.get(chainId)?.isHeld ?? false
-    const local = new LocalHours({
+    const localHours = new LocalHours({
       ...{ intake, store, health: outbox.health, log },
       outcomes: new LocalOutcomes(keptIn),
       works: collector => lanesNow().includes(lanes.of(collector) ?? ''),
     })
     const counts = (...asked: Parameters<FleetAgreement['counts']>) => this.#agreement.counts(...asked)
-    const kept = { intake, store, engine, claims: hours, lanes, counts, local, time }
+    const kept = { intake, store, engine, claims: hours, lanes, counts, localStore: localHours, time }
     const requireHeld = (transaction: SharedTransaction) => leases.requireHeld(transaction)
     const ownIntake = new FleetIntakeStore({ ...kept, checksFinality, requireHeld, reportFailure })
     leases.start()

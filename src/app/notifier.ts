@@ -27,7 +27,13 @@ export async function startNotifier(
         outbox.status.unresolved(),
         readFleet(observation),
       ])
-      return troublesOf({ ...observation, hour: latenessQuery.hour, lateness, unresolved: unresolvedCounts, fleet })
+      return troublesOf({
+        ...observation,
+        hour: latenessQuery.hour,
+        lateness,
+        unresolvedCounts,
+        fleet,
+      })
     },
     time,
     log,

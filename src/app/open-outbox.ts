@@ -87,11 +87,15 @@ function outboxDeps({ config, time }: AppContext): OpenDeps {
   return { place: placeOf(config), config: file, keepMs: outbox.keepMs, collectors, nowMs: time.nowMs() }
 }
 
-function closedWith(stack: AsyncDisposableStack, { outbox, salvaged, migrated, copiedTo }: Opened, log: Log): Outbox {
+function closedWith(
+  stack: AsyncDisposableStack,
+  { outbox, salvaged: salvage, migrated: migration, copiedTo }: Opened,
+  log: Log,
+): Outbox {
   if (copiedTo !== undefined) stack.defer(() => rmSync(copiedTo, { recursive: true, force: true }))
   stack.defer(() => outbox.close())
-  if (salvaged) logSalvage(log, salvaged)
-  if (migrated) log.info(migrated, 'the tables of the outbox are brought up to date: the file as it was is kept')
+  if (salvage) logSalvage(log, salvage)
+  if (migration) log.info(migration, 'the tables of the outbox are brought up to date: the file as it was is kept')
   return outbox
 }
 

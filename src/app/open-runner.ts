@@ -146,7 +146,7 @@ function clockOf({ clock, time }: Pick<AppContext, 'clock' | 'time'>): HourClock
 }
 
 /** Readers of the endpoints of other hosts than those before; a chain with one endpoint is read from that. */
-function readersOfOthers({ config }: AppContext, chains: Readers, before: readonly Chains[]): Chains {
+function readersOfOthers({ config }: AppContext, chains: Readers, previousReaders: readonly Chains[]): Chains {
   return Object.fromEntries(
     config.chains.flatMap(({ name, rpc }) => {
       const chainReader = chains[name]
@@ -156,7 +156,7 @@ function readersOfOthers({ config }: AppContext, chains: Readers, before: readon
           ? new OtherHostReader(
               name,
               chainReader,
-              before.flatMap(one => one[name] ?? []),
+              previousReaders.flatMap(one => one[name] ?? []),
             )
           : chainReader
       return [[name, reader] as const]

@@ -61,11 +61,11 @@ class Copies {
     this.#done.add(source)
     const target = this.#placeOf(source)
     const text = readFileSync(source, 'utf8').replace(moduleName, (whole, ...match) => {
-      const { before, name } = match.at(-1) as Readonly<Record<string, string | undefined>>
-      if (before === undefined || name === undefined || installed.test(name)) return whole
+      const { before: prefix, name } = match.at(-1) as Readonly<Record<string, string | undefined>>
+      if (prefix === undefined || name === undefined || installed.test(name)) return whole
       const named = name.startsWith('.') ? relativeTypes(source, name) : packageTypes(this.#root, name)
       this.add(named)
-      return `${before}'${moduleFrom(target, this.#placeOf(named))}'`
+      return `${prefix}'${moduleFrom(target, this.#placeOf(named))}'`
     })
     write(target, text)
   }

@@ -53,19 +53,19 @@ const topicBytes = 32
 export function packed(logs: readonly RawLog[]): Uint8Array {
   const size = logs.reduce((sum, log) => sum + sizeOf(log), 0)
   const bytes = Buffer.alloc(size)
-  let at = 0
+  let offset = 0
   for (const log of logs) {
     const { blockNumber, logIndex, address, topics, data, transactionHash } = log
-    bytes.writeBigUInt64LE(blockNumber, at)
-    bytes.writeDoubleLE(logIndex, at + 8)
-    bytes.writeUInt32LE((data.length - 2) / 2, at + 16)
-    bytes.writeUInt8(topics.length, at + 20)
-    bytes.write(address.slice(2), at + 21, 'hex')
-    bytes.write(transactionHash.slice(2), at + 41, 'hex')
+    bytes.writeBigUInt64LE(blockNumber, offset)
+    bytes.writeDoubleLE(logIndex, offset + 8)
+    bytes.writeUInt32LE((data.length - 2) / 2, offset + 16)
+    bytes.writeUInt8(topics.length, offset + 20)
+    bytes.write(address.slice(2), offset + 21, 'hex')
+    bytes.write(transactionHash.slice(2), offset + 41, 'hex')
     for (const [index, topic] of topics.entries())
-      bytes.write(topic.slice(2), at + headBytes + index * topicBytes, 'hex')
-    bytes.write(data.slice(2), at + headBytes + topics.length * topicBytes, 'hex')
-    at += sizeOf(log)
+      bytes.write(topic.slice(2), offset + headBytes + index * topicBytes, 'hex')
+    bytes.write(data.slice(2), offset + headBytes + topics.length * topicBytes, 'hex')
+    offset += sizeOf(log)
   }
   return bytes
 }
@@ -85,18 +85,18 @@ function countIn(piece: Uint8Array): number {
   return count
 }
 
-function logAt(bytes: Buffer, at: number): RawLog {
+function logAt(bytes: Buffer, offset: number): RawLog {
   const hex = (from: number, to: number): Hex => `0x${bytes.toString('hex', from, to)}`
-  const topicsAt = at + headBytes
-  const dataAt = topicsAt + bytes.readUInt8(at + 20) * topicBytes
+  const topicsAt = offset + headBytes
+  const dataAt = topicsAt + bytes.readUInt8(offset + 20) * topicBytes
   const topics: Hex[] = []
   for (let from = topicsAt; from < dataAt; from += topicBytes) topics.push(hex(from, from + topicBytes))
   return {
-    address: hex(at + 21, at + 41),
-    transactionHash: hex(at + 41, topicsAt),
+    address: hex(offset + 21, offset + 41),
+    transactionHash: hex(offset + 41, topicsAt),
     topics,
-    data: hex(dataAt, at + sizeAt(bytes, at)),
-    blockNumber: bytes.readBigUInt64LE(at),
-    logIndex: bytes.readDoubleLE(at + 8),
+    data: hex(dataAt, offset + sizeAt(bytes, offset)),
+    blockNumber: bytes.readBigUInt64LE(offset),
+    logIndex: bytes.readDoubleLE(offset + 8),
   }
 }

@@ -84,9 +84,16 @@ export function parseLogs(result: unknown): NodeLog[] | undefined {
 
 function parseLog(value: unknown): NodeLog | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  const { address, topics, data, blockNumber, logIndex, blockHash, transactionHash, removed } = value as Partial<
-    Record<string, unknown>
-  >
+  const {
+    address,
+    topics,
+    data,
+    blockNumber,
+    logIndex,
+    blockHash,
+    transactionHash,
+    removed: removedFlag,
+  } = value as Partial<Record<string, unknown>>
   if (!isAddress(address) || !isTopics(topics) || !isBytes(data)) return undefined
   if (!isQuantity(blockNumber) || !isQuantity(logIndex)) return undefined
   if (blockHash !== undefined && !isHash(blockHash)) return undefined
@@ -95,7 +102,7 @@ function parseLog(value: unknown): NodeLog | undefined {
     ...{ address, topics, data, blockHash, transactionHash },
     blockNumber: BigInt(blockNumber),
     logIndex: Number(logIndex),
-    removed: removed === true,
+    removed: removedFlag === true,
   }
 }
 

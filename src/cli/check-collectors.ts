@@ -43,16 +43,16 @@ export interface Checked {
  * Loads every configured collector and parses its options, and what reads every price and list. Offline.
  *
  * @param deadlineMs for loading one
- * @param stopping ends it early; collectors not loaded by then are unusable with Fault `stopped`
+ * @param stopSignal ends it early; collectors not loaded by then are unusable with Fault `stopped`
  * @param progress takes a sentence each ten seconds. Default: it is printed on stderr
  */
 export async function checkCollectors(
   context: AppContext,
   deadlineMs: number = context.config.collect.deadlineMs,
-  stopping?: AbortSignal,
+  stopSignal?: AbortSignal,
   progress?: (sentence: string) => void,
 ): Promise<Checked> {
-  const checked = await checkEach(allCollectors(context.config), context, deadlineMs, stopping, progress)
+  const checked = await checkEach(allCollectors(context.config), context, deadlineMs, stopSignal, progress)
   const derived = derivedMistakes(checked.usable, context.config)
   return { ...checked, mistakes: [...checked.mistakes, ...sharedMetrics(checked.usable), ...derived] }
 }
@@ -62,12 +62,12 @@ export async function checkEach(
   collectors: readonly CollectorConfig[],
   edge: Pick<AppContext, 'time' | 'log' | 'redactor' | 'warm'> & Partial<Pick<AppContext, 'config'>>,
   deadlineMs: number,
-  stopping?: AbortSignal,
+  stopSignal?: AbortSignal,
   progress: (sentence: string) => void = note,
 ): Promise<Checked> {
   await using stack = new AsyncDisposableStack()
   const runner = openOfflineRunner(edge, deadlineMs, stack)
-  onceAborted(stopping, () => void runner.stop())
+  onceAborted(stopSignal, () => void runner.stop())
   let loadedCount = 0
   const load = async (collector: CollectorConfig) => {
     try {
@@ -83,14 +83,14 @@ export async function checkEach(
     () => progress(`loaded so far: ${loadedCount} of ${counted(collectors.length, 'collector')}${busyWords()}`),
     Promise.all(collectors.map(load)),
   )
-  const usable = results.flatMap(({ collector, description }) =>
+  const loadedCollectors = results.flatMap(({ collector, description }) =>
     description?.kind === 'usable' ? [{ collector, description }] : [],
   )
   const { prices = [], lists = [] } = edge.config ?? {}
   const namedCollectors = new Set([...prices, ...lists].map(({ collector }) => collector))
   return {
-    usable: usable.filter(({ collector }) => !namedCollectors.has(collector)),
-    named: usable.filter(({ collector }) => namedCollectors.has(collector)),
+    usable: loadedCollectors.filter(({ collector }) => !namedCollectors.has(collector)),
+    named: loadedCollectors.filter(({ collector }) => namedCollectors.has(collector)),
     unusable: results.flatMap(({ collector, fault }) => (fault ? [{ collector, fault }] : [])),
     mistakes: results.flatMap(({ collector, description }) =>
       description?.kind === 'mistaken' ? optionMistakes(collector, description.mistakes) : [],
@@ -113,13 +113,13 @@ const progressMs = 10_000
 /** Waits for work, and reports how far it is while it takes long. */
 async function whileReported<T>(time: Pick<Time, 'sleep'>, report: () => void, work: Promise<T>): Promise<T> {
   const workDone = new AbortController()
-  const reporting = async () => {
+  const keepReporting = async () => {
     for (;;) {
       await time.sleep(progressMs, workDone.signal)
       report()
     }
   }
-  reporting().catch(() => {})
+  keepReporting().catch(() => {})
   try {
     return await work
   } finally {
@@ -165,44 +165,48 @@ export type UsableCollector = Checked['usable'][number]
 
 /** The collectors of a selection. */
 export interface SelectedCollectors {
-  readonly usable: readonly UsableCollector[]
+  readonly selectedCollectors: readonly UsableCollector[]
   /** Collectors that were not selected, and that give inputs of derived ones that were. */
   readonly inputs: readonly UsableCollector[]
   /** All that are derived, selected or not. */
-  readonly derived: readonly UsableCollector[]
+  readonly allDerivedCollectors: readonly UsableCollector[]
 }
 
 /**
  * Loads all collectors and gives those of a selection. A collector that cannot be loaded is reported and left out, and the
  * command ends with 1.
  *
- * @param only ids that are selected. Default: all
+ * @param names ids that are selected. Default: all
  * @throws ConfigError when options are mistaken
  */
 export async function usableCollectors(
   context: AppContext,
-  only: readonly string[] | undefined,
-  { stopping }: Pick<Signals, 'stopping'>,
+  names: readonly string[] | undefined,
+  { stopSignal }: Pick<Signals, 'stopSignal'>,
 ): Promise<SelectedCollectors> {
   const { config } = context
-  const selection = selectCollectors(config, only)
-  const { usable, unusable, mistakes } = await checkCollectors(context, config.collect.deadlineMs, stopping)
+  const selection = selectCollectors(config, names)
+  const {
+    usable: loadedCollectors,
+    unusable,
+    mistakes,
+  } = await checkCollectors(context, config.collect.deadlineMs, stopSignal)
   // Collectors that were stopped are not unusable.
-  stopping.throwIfAborted()
+  stopSignal.throwIfAborted()
   if (mistakes.length > 0) throw new ConfigError(config.file, mistakes)
   const isMeant = ({ collector }: { readonly collector: CollectorConfig }) => selection.includes(collector)
   for (const { collector, fault } of unusable.filter(isMeant)) {
     note(`${collector.id} is left out: ${fault.message}${fault.fix === undefined ? '' : ` – ${fault.fix}`}`)
   }
-  const collectors = usable.filter(isMeant)
+  const collectors = loadedCollectors.filter(isMeant)
   if (collectors.length < selection.length) endIncomplete()
-  const order = new DerivedOrder(usable.map(({ collector }) => collector))
-  for (const { collector, description } of usable) order.described(collector, description)
-  const giving = order.allGivers(collectors.map(({ collector }) => collector))
+  const order = new DerivedOrder(loadedCollectors.map(({ collector }) => collector))
+  for (const { collector, description } of loadedCollectors) order.described(collector, description)
+  const givers = order.allGivers(collectors.map(({ collector }) => collector))
   return {
-    usable: collectors,
-    inputs: usable.filter(one => giving.includes(one.collector) && !collectors.includes(one)),
-    derived: usable.filter(({ collector }) => isDerived(collector)),
+    selectedCollectors: collectors,
+    inputs: loadedCollectors.filter(one => givers.includes(one.collector) && !collectors.includes(one)),
+    allDerivedCollectors: loadedCollectors.filter(({ collector }) => isDerived(collector)),
   }
 }
 
@@ -212,13 +216,13 @@ export async function usableCollectors(
  *
  * @throws ConfigError
  */
-export async function checkOptions(context: AppContext, { stopping }: Signals): Promise<void> {
+export async function checkOptions(context: AppContext, { stopSignal }: Signals): Promise<void> {
   const deadlineMs = Math.min(startLoadMsMax, context.config.collect.deadlineMs)
   const progress = (sentence: string) => {
     context.log.info(sentence)
     context.earlyPort?.progress.reach(sentence)
   }
-  const check = await checkCollectors(context, deadlineMs, stopping, progress)
+  const check = await checkCollectors(context, deadlineMs, stopSignal, progress)
   const lasting = check.unusable.filter(({ fault }) => isPermanent(fault))
   const mistakes = inOrder(mistakesOf({ ...check, unusable: lasting }), configFiles(context.config))
   if (mistakes.length > 0) throw new ConfigError(context.config.file, mistakes)

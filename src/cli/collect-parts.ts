@@ -41,10 +41,10 @@ export async function collectParts(
   const own = loud(context)
   const chains = openChains(own, stack, { store: outbox?.intake })
   const pipeline = openPipeline(own, chains, stack, request.lists)
-  onceAborted(request.stopping, () => void pipeline.reader.stop())
+  onceAborted(request.stopSignal, () => void pipeline.reader.stop())
   const pasts = outbox?.intake ?? noPasts
-  const store = async ({ parts, stored }: CollectedReport) => {
-    const partsToStore = parts.map(part => withoutSettled(part, stored))
+  const store = async ({ parts, storedValues }: CollectedReport) => {
+    const partsToStore = parts.map(part => withoutSettled(part, storedValues))
     if (outbox && request.isStored) await storeParts(pipeline, outbox, partsToStore, hourAt(context.time.nowMs()))
   }
   // One that is slow to load keeps no other; derived ones need each other.
@@ -58,7 +58,7 @@ export async function collectParts(
   return {
     hour: request.hour,
     parts: [...mainReport.parts, ...derivedParts],
-    stored: new Map([...mainReport.stored, ...derivedReport.stored]),
+    storedValues: new Map([...mainReport.storedValues, ...derivedReport.storedValues]),
     warnings: [...mainReport.warnings, ...derivedReport.warnings],
   }
 }
@@ -81,7 +81,7 @@ async function reportOf(
     const state = byId.get(metric.id)?.state
     return foreseen({ ...metric, past: pasts[place], state, units, isPrivate: isPrivate.has(metric.id) })
   })
-  return { hour, parts, stored: byId, warnings }
+  return { hour, parts, storedValues: byId, warnings }
 }
 
 /** Reads an hour of collectors together. One that cannot be loaded fails alone. */
@@ -97,16 +97,16 @@ async function readParts(
   })
   const readings = await pipeline.read(await Promise.all(hours), pasts)
   return readings.map(reading => {
-    const { collector, collected, description } = reading
-    const values = collected.acceptedValues.map(one =>
+    const { collector, collectedValues: result, description } = reading
+    const values = result.acceptedValues.map(one =>
       description instanceof Fault ? one : withUnits(one, description, units),
     )
-    return { collector, ...collected, acceptedValues: values, reading }
+    return { collector, ...result, acceptedValues: values, reading }
   })
 }
 
 /** A part without values in another unit whose hour has a value already: that stands, so they are not held. */
-function withoutSettled(part: CollectedPart, stored: CollectedReport['stored']): CollectedPart {
+function withoutSettled(part: CollectedPart, stored: CollectedReport['storedValues']): CollectedPart {
   const isSettled = ({ metric, hold }: Accepted) => hold?.kind === 'unit' && isSent(stored.get(metric.id)?.state)
   return { ...part, acceptedValues: part.acceptedValues.filter(entry => !isSettled(entry)) }
 }
@@ -120,12 +120,12 @@ async function storeParts(
   parts: readonly CollectedPart[],
   current: Hour,
 ): Promise<void> {
-  const stores = parts.map(async ({ reading, ...collected }) => {
-    const { collector, inputChanges, fault } = collected
+  const stores = parts.map(async ({ reading, ...result }) => {
+    const { collector, inputChanges, fault } = result
     if (inputChanges !== undefined) await intake.setInputs(collector.id, inputSpans(collector))
     if (fault?.code === 'hour-passed') return
     await operators.expectHour(collector.id, reading.hour, current)
-    await pipeline.record({ ...reading, collected }, due, intake)
+    await pipeline.record({ ...reading, collectedValues: result }, due, intake)
   })
   await Promise.all(stores)
 }
@@ -135,10 +135,10 @@ async function storeParts(
  * An implausible one is held with its unit.
  */
 function withUnits(entry: Accepted, { metrics }: CollectorDescription, units: Units): Accepted {
-  const { hold, ...rest } = entry
+  const { hold, ...acceptedValue } = entry
   if (units === 'locked' || hold?.kind !== 'unit') return entry
-  const other = holdOf(rest.metric, metrics[labelOf(rest.metric)] ?? {}, undefined)
-  return other ? { ...rest, hold: { kind: 'unit', reason: `${other.reason}; ${hold.reason}` } } : rest
+  const other = holdOf(acceptedValue.metric, metrics[labelOf(acceptedValue.metric)] ?? {}, undefined)
+  return other ? { ...acceptedValue, hold: { kind: 'unit', reason: `${other.reason}; ${hold.reason}` } } : acceptedValue
 }
 
 /** An hour that is collected by hand. */
@@ -148,7 +148,7 @@ interface AskedHour {
   /** Whether the results are stored; the hour is expected then. Default: no. */
   readonly isStored?: boolean
   /** Ends it early: collectors that have not answered by then have Fault `stopped`. Default: nothing does. */
-  readonly stopping?: AbortSignal | undefined
+  readonly stopSignal?: AbortSignal | undefined
   /** Memory of lists. Default: none, so that they are read from their beginning. */
   readonly lists?: ListKeeper | undefined
 }
@@ -165,7 +165,7 @@ export interface CollectedReport {
   readonly hour: Hour
   readonly parts: readonly CollectedPart[]
   /** Earlier values of the hour in the outbox, by metric id: the first value stands. */
-  readonly stored: ReadonlyMap<MetricId, { readonly value: number; readonly state: MetricState }>
+  readonly storedValues: ReadonlyMap<MetricId, { readonly value: number; readonly state: MetricState }>
   /** Warnings that the service would answer with, and of events that are not seen. */
   readonly warnings: readonly Foreseen[]
 }
@@ -223,12 +223,12 @@ async function quietText(
   stack: AsyncDisposableStack,
 ): Promise<string | undefined> {
   try {
-    const recent = await openContractReader(chain, context, stack).events(filter)
-    if (recent.isSeen) return undefined
+    const recentEvents = await openContractReader(chain, context, stack).events(filter)
+    if (recentEvents.isSeen) return undefined
     const whose = Array.isArray(filter.address) ? 'these contracts' : 'this contract'
     const blocks = (count: number) => `in the last ${counted(count, 'block')}`
-    const place = recent.blocks === recent.emittedBlocks ? '' : ` ${blocks(recent.emittedBlocks)}`
-    return `${blocks(recent.blocks)}; ${whose} emitted ${kindsText(recent)}${place}`
+    const place = recentEvents.blocks === recentEvents.emittedBlocks ? '' : ` ${blocks(recentEvents.emittedBlocks)}`
+    return `${blocks(recentEvents.blocks)}; ${whose} emitted ${kindsText(recentEvents)}${place}`
   } catch (error) {
     if (error instanceof Fault) return undefined
     throw error

@@ -68,10 +68,10 @@ export function demandCommand(program: Command, [name, word, ...words]: readonly
   const group = program.commands.find(command => command.name() === name)
   if (!group || group.commands.length === 0 || word === undefined) return
   if (word.startsWith('-')) {
-    const late = words.find(other => namesIn(group).includes(other))
-    if (late === undefined) return
-    throw new Fault('usage', `${quoted(late)} stands behind an option`, {
-      fix: `write ${name} ${late} first, and its options behind it`,
+    const misplacedWord = words.find(other => namesIn(group).includes(other))
+    if (misplacedWord === undefined) return
+    throw new Fault('usage', `${quoted(misplacedWord)} stands behind an option`, {
+      fix: `write ${name} ${misplacedWord} first, and its options behind it`,
     })
   }
   if ([...namesIn(group), 'help'].includes(word)) return

@@ -29,15 +29,15 @@ interface DaemonAnswer {
 export async function daemonAnswer(server: ServerAddress, path: string): Promise<DaemonAnswer> {
   const url = `${localUrl(server)}${path}`
   const { promise, resolve, reject } = Promise.withResolvers<DaemonAnswer>()
-  const late = systemTime.timeout(answerMsMax)
-  const request = get(url, { agent: false, signal: late }, answer => {
+  const timeout = systemTime.timeout(answerMsMax)
+  const request = get(url, { agent: false, signal: timeout }, answer => {
     text(answer).then(body => resolve({ ok: answer.statusCode === 200, body }), reject)
   })
   request.on('error', reject)
   try {
     return await promise
   } catch (error) {
-    const cause = late.aborted ? late.reason : error
+    const cause = timeout.aborted ? timeout.reason : error
     throw new Fault('daemon-unreachable', `no daemon answers at ${url}`, { fix: 'start it: tidegauge run', cause })
   }
 }

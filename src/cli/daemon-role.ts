@@ -28,15 +28,15 @@ export interface ConfiguredDaemon {
 
 /** The daemon of a configuration, by the outbox and by the answer at its address: one that answers runs, also without a lease. */
 export async function configuredDaemon({ config }: AppContext, daemonSeen: DaemonSeen): Promise<ConfiguredDaemon> {
-  const leased = await leaseHolder(config)
-  if (leased && !leased.isOther) return { holder: leased.sentence }
+  const leaseOwner = await leaseHolder(config)
+  if (leaseOwner && !leaseOwner.isOther) return { holder: leaseOwner.sentence }
   const leaseless = leaselessWords(daemonSeen, config)
   if (leaseless !== undefined) return { holder: leaseless }
-  if (!leased || daemonSeen.kind === 'starting' || daemonSeen.kind === 'stalled') return {}
+  if (!leaseOwner || daemonSeen.kind === 'starting' || daemonSeen.kind === 'stalled') return {}
   const isNamed = config.fleet.name !== undefined
   const missing = isNamed ? `${config.fleet.name} does not run` : 'none runs here'
-  const sentence = `${missing}; of its fleet, ${leased.sentence} is at work`
-  return { holder: leased.sentence, absence: { sentence, isNamed } }
+  const sentence = `${missing}; of its fleet, ${leaseOwner.sentence} is at work`
+  return { holder: leaseOwner.sentence, absence: { sentence, isNamed } }
 }
 
 /**

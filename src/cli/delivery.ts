@@ -52,10 +52,13 @@ export async function deliverNow(
     isRequested = true
     if (await isDelivered(outbox.operators, time, Math.min(untilMs, time.nowMs() + pollMs))) return outcome.by
     if (time.nowMs() < untilMs) continue
-    const { waiting } = await outbox.operators.backlog()
-    for (const reason of waitingSentences(waiting, { nowMs: time.nowMs(), isUnattended: outcome.by === 'command' }))
+    const { waiting: waitingDestinations } = await outbox.operators.backlog()
+    for (const reason of waitingSentences(waitingDestinations, {
+      nowMs: time.nowMs(),
+      isUnattended: outcome.by === 'command',
+    }))
       note(reason)
-    if (waiting.length === 0) note('not delivered yet: does the daemon run with the same configuration?')
+    if (waitingDestinations.length === 0) note('not delivered yet: does the daemon run with the same configuration?')
     return outcome.by
   }
 }
@@ -86,10 +89,10 @@ async function roleOrDeliverer(context: AppContext, outbox: Outbox): Promise<Rol
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'outbox-held') throw error
     const { pid = 'unknown', config: file = 'unknown', by: what, host } = error.facts
-    const by = what === 'daemon' ? 'daemon' : 'command'
-    const holderName = by === 'daemon' ? 'the running daemon' : 'another command'
+    const deliverer = what === 'daemon' ? 'daemon' : 'command'
+    const holderName = deliverer === 'daemon' ? 'the running daemon' : 'another command'
     return {
-      by,
+      by: deliverer,
       sentence: `${holderName} (pid ${pid}${host === undefined ? '' : ` on ${host}`}, configuration ${file}) delivers`,
     }
   }
@@ -109,10 +112,10 @@ export async function requireService(
   if (!sharedOutbox) return
   const { store } = sharedOutbox
   const service = serviceAt(serviceAddress(config))
-  const [counting] = await (purpose === 'deliver'
+  const [storedIdentity] = await (purpose === 'deliver'
     ? store.agree([service], daemonNameOf(config))
     : store.identities([service.name]))
-  const sentence = otherServiceSentence(service, counting)
+  const sentence = otherServiceSentence(service, storedIdentity)
   if (sentence !== undefined) throw new Fault('config', sentence, { fix: 'tidegauge fleet ls shows what counts' })
 }
 
@@ -195,12 +198,12 @@ async function openOwn(role: Role, context: AppContext, outbox: Outbox, stack: A
   }
   const counting = { ...connection, client: { ...connection.client, push } }
   const deliveries = await deliveriesTo(counting, outbox.delivery, context, () => progress.metricsMin)
-  const [finishing, stopping] = [new AbortController(), new AbortController()]
-  let pushing: Promise<unknown> = Promise.resolve()
+  const [finishController, stopController] = [new AbortController(), new AbortController()]
+  let currentPush: Promise<unknown> = Promise.resolve()
   const end = async () => {
-    stopping.abort(commandEnded)
-    finishing.abort(commandEnded)
-    await pushing.catch(() => {})
+    stopController.abort(commandEnded)
+    finishController.abort(commandEnded)
+    await currentPush.catch(() => {})
   }
   const progress = {
     role,
@@ -209,17 +212,17 @@ async function openOwn(role: Role, context: AppContext, outbox: Outbox, stack: A
     /** Metrics that are worth a push. */
     metricsMin: 1,
     pushFull() {
-      const until = { finishing: finishing.signal, stopping: stopping.signal }
-      pushing = Promise.all(deliveries.map(one => pushUntil(one, progress, until, outbox.health, context.time)))
+      const until = { finishSignal: finishController.signal, stopSignal: stopController.signal }
+      currentPush = Promise.all(deliveries.map(one => pushUntil(one, progress, until, outbox.health, context.time)))
     },
     /** Pushes all that is due, and reports what is left. Resolves early when a daemon starts. */
     async flush() {
-      finishing.abort(commandEnded)
-      await pushing
+      finishController.abort(commandEnded)
+      await currentPush
       progress.metricsMin = 1
       if (progress.by !== 'own') return
-      pushing = Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
-      await pushing
+      currentPush = Promise.all(deliveries.map(delivery => delivery.flush('asked', stopController.signal)))
+      await currentPush
       if (progress.by === 'own') await noteWaiting(connection, context, outbox.operators)
     },
     async finish() {
@@ -227,7 +230,7 @@ async function openOwn(role: Role, context: AppContext, outbox: Outbox, stack: A
       if (progress.by !== 'own') await deliverNow(context, outbox)
     },
   }
-  const watch = untilDaemon(context, stopping.signal).then(async isStarted => {
+  const watch = untilDaemon(context, stopController.signal).then(async isStarted => {
     if (!isStarted) return
     progress.by = 'daemon'
     await end()
@@ -251,17 +254,17 @@ const partlyFullMs = 5_000
 async function pushUntil(
   delivery: Delivery,
   progress: { readonly pushes: number; metricsMin: number },
-  { finishing, stopping }: { readonly finishing: AbortSignal; readonly stopping: AbortSignal },
+  { finishSignal, stopSignal }: { readonly finishSignal: AbortSignal; readonly stopSignal: AbortSignal },
   health: OutboxHealth,
   time: Time,
 ): Promise<void> {
   let [pushes, sinceMs] = [progress.pushes, time.steadyMs()]
-  while (!finishing.aborted) {
+  while (!finishSignal.aborted) {
     if (progress.pushes !== pushes) [pushes, sinceMs] = [progress.pushes, time.steadyMs()]
     const isLate = time.steadyMs() - sinceMs >= partlyFullMs
     progress.metricsMin = isLate ? 1 : batchMetricsMax
     if (isLate) sinceMs = time.steadyMs()
-    await delivery.flush('due', stopping).catch(error => health.recover(error))
-    await time.sleep(pollMs, finishing).catch(() => {})
+    await delivery.flush('due', stopSignal).catch(error => health.recover(error))
+    await time.sleep(pollMs, finishSignal).catch(() => {})
   }
 }

@@ -132,16 +132,16 @@ class DaemonKeeper implements Disposable {
    * Starts the daemon, however long its outbox is unusable; meanwhile the status server shows the reason. If the process
    * ended instead, its container would restart it in a loop without showing why.
    *
-   * @param again why it is started again, and after how long; absent at the first start, where any other error ends the
+   * @param breakage why it is started again, and after how long; absent at the first start, where any other error ends the
    * command
    */
-  async #begin(context: AppContext, again?: Breakage & { readonly restMs: number }): Promise<Begun> {
+  async #begin(context: AppContext, breakage?: Breakage & { readonly restMs: number }): Promise<Begun> {
     const { log } = context
-    const damage = again?.kind === 'damaged' ? again.reason : undefined
-    let reason = again?.reason ?? ''
+    const damage = breakage?.kind === 'damaged' ? breakage.reason : undefined
+    let reason = breakage?.reason ?? ''
     let cause: ReadinessCause = 'outbox-unread'
     let lastReason = ''
-    for (let waitMs = again?.restMs ?? 0; ; ) {
+    for (let waitMs = breakage?.restMs ?? 0; ; ) {
       const change = waitMs > 0 ? await this.#waitWith({ reason, cause }, context, waitMs) : undefined
       if (change) return change
       try {
@@ -149,7 +149,7 @@ class DaemonKeeper implements Disposable {
       } catch (error) {
         const mayPassSoon =
           error instanceof Fault && ['outbox-unusable', 'disk-full', 'database-read-only'].includes(error.code)
-        if (!again && !(error instanceof Fault && isOfOutbox(error))) throw error
+        if (!breakage && !(error instanceof Fault && isOfOutbox(error))) throw error
         reason = faultLine(error)
         cause = (error instanceof Fault && causeByCode[error.code]) || 'outbox-unread'
         waitMs = mayPassSoon ? roomLookMs : breakageRestMs
@@ -169,38 +169,38 @@ class DaemonKeeper implements Disposable {
     { config, log, time }: AppContext,
     waitMs: number,
   ): Promise<Change | undefined> {
-    const waking = new AbortController()
+    const sleepController = new AbortController()
     // It waits even without a page.
     const page = await openNotReady(config.status, reason, [cause]).catch(() => undefined)
     if (page) log.debug({ page: `${page.url}/` }, 'waiting')
-    const over = time.sleep(waitMs, waking.signal).then(
+    const waitEnd = time.sleep(waitMs, sleepController.signal).then(
       () => undefined,
       () => undefined,
     )
-    const change = await Promise.race([this.#changed, over])
-    waking.abort(new Error('asked for something else'))
+    const change = await Promise.race([this.#changed, waitEnd])
+    sleepController.abort(new Error('asked for something else'))
     await page?.stop()
     return change
   }
 
   /** Starts with the new configuration; if that fails (a taken port, a missing secret), with the old one again. */
   async #replace(next: AppContext): Promise<Begun> {
-    const [old, reloads] = [this.#context, this.#reloads]
+    const [oldContext, reloads] = [this.#context, this.#reloads]
     try {
-      await requireNothingLeft(old, next)
+      await requireNothingLeft(oldContext, next)
       const session = { kind: 'daemon', context: next, daemon: await start(next, reloads) } as const
       reloads.taken(next.config, next.time.nowMs())
-      next.log.info({ changes: changesOf(old.config, next.config) }, 'the new configuration is in force')
+      next.log.info({ changes: changesOf(oldContext.config, next.config) }, 'the new configuration is in force')
       return session
     } catch (error) {
       // A failure of the disk is not the new configuration's, which is in force once the outbox can be opened.
-      if (isSamePlace(next.config, old.config) && error instanceof Fault && isOfOutbox(error)) {
+      if (isSamePlace(next.config, oldContext.config) && error instanceof Fault && isOfOutbox(error)) {
         reloads.taken(next.config, next.time.nowMs())
         return this.#begin(next)
       }
-      old.log.error({ fault: faultLine(error) }, refused)
-      reloads.refused(faultLine(error), old.time.nowMs())
-      return this.#begin(old)
+      oldContext.log.error({ fault: faultLine(error) }, refused)
+      reloads.refused(faultLine(error), oldContext.time.nowMs())
+      return this.#begin(oldContext)
     }
   }
 
@@ -209,27 +209,27 @@ class DaemonKeeper implements Disposable {
     const { log, config, time, redactor } = context
     const watch = (files: readonly string[]) => this.#signals.watch(files)
     const watchedFiles = new WatchedFiles(config, watch, { secrets: secretFiles(config), asRead })
-    let waiting: ReadConfig | undefined
+    let waitingConfig: ReadConfig | undefined
     let lastMistakes = ''
     // The first look is at what was saved since it was read.
     for (let request: SignalRequest | 'retry' = 'look'; request !== 'stop'; ) {
       const areSecretsNew = watchedFiles.haveSecretsChanged()
       const isNew = watchedFiles.haveChanged() || request === 'reload'
       if (areSecretsNew && !isNew) this.#running?.retry()
-      if (isNew) [waiting, lastMistakes] = [undefined, '']
+      if (isNew) [waitingConfig, lastMistakes] = [undefined, '']
       try {
-        if (isNew || waiting) {
-          waiting ??= await this.#readNext(context, watchedFiles)
-          if (this.#running) await unlessAborted(requireDatabase(waiting.context), this.#signals.stopping)
-          return { kind: 'reload', next: waiting }
+        if (isNew || waitingConfig) {
+          waitingConfig ??= await this.#readNext(context, watchedFiles)
+          if (this.#running) await unlessAborted(requireDatabase(waitingConfig.context), this.#signals.stopSignal)
+          return { kind: 'reload', next: waitingConfig }
         }
       } catch (error) {
-        if (this.#signals.stopping.aborted) break
+        if (this.#signals.stopSignal.aborted) break
         if (error instanceof ConfigError && error.includes.length > 0) {
           watchedFiles.watchAlso({ file: config.file, includes: error.includes, protocols: [] })
         }
         const isWaiting = error instanceof Fault && isOfOutbox(error)
-        if (!isWaiting) waiting = undefined
+        if (!isWaiting) waitingConfig = undefined
         const mistakes = error instanceof ConfigError ? mistakesLine(error.mistakes) : faultLine(error)
         if (mistakes !== lastMistakes) {
           log.error({ mistakes }, isWaiting ? waits : refused)
@@ -237,7 +237,7 @@ class DaemonKeeper implements Disposable {
         }
         lastMistakes = mistakes
       }
-      request = await this.#request(time, waiting && roomLookMs)
+      request = await this.#request(time, waitingConfig && roomLookMs)
     }
     return { kind: 'stop' }
   }
@@ -281,14 +281,16 @@ async function requireDatabase({ config }: AppContext): Promise<void> {
  *
  * @throws Fault `config` when there are some
  */
-async function requireNothingLeft(old: AppContext, next: AppContext): Promise<void> {
-  const { data, service } = old.config
-  if (data.kind !== 'folder' || service.kind === 'embedded' || isSamePlace(old.config, next.config)) return
+async function requireNothingLeft(oldContext: AppContext, next: AppContext): Promise<void> {
+  const { data, service } = oldContext.config
+  if (data.kind !== 'folder' || service.kind === 'embedded' || isSamePlace(oldContext.config, next.config)) return
   // A folder that cannot be read may be why another one is configured.
-  const backlog = await readExistingOutbox(old, async outbox => outbox?.operators.backlog()).catch(() => undefined)
-  const due = backlog?.balance.due ?? 0
-  if (due === 0) return
-  const left = `${counted(due, 'metric')} ${due === 1 ? 'is' : 'are'} still due in ${data.folder}, and would stay there undelivered`
+  const backlog = await readExistingOutbox(oldContext, async outbox => outbox?.operators.backlog()).catch(
+    () => undefined,
+  )
+  const dueCount = backlog?.balance.due ?? 0
+  if (dueCount === 0) return
+  const left = `${counted(dueCount, 'metric')} ${dueCount === 1 ? 'is' : 'are'} still due in ${data.folder}, and would stay there undelivered`
   throw new Fault('config', left, {
     fix: 'change data back; or save the file again once tidegauge status, with data as before, shows none due',
   })

@@ -28,18 +28,18 @@ interface CommandResult {
  * The action of a command on the outbox: reads the configuration, opens the outbox if there is one, and prints the result.
  *
  * @param act gets the words of the command; without JSON it may print itself, and return nothing
- * @param open `openExistingForListing` for a command that writes nothing
+ * @param openOutbox `openExistingForListing` for a command that writes nothing
  */
 export function onOutbox<O extends ConfigOption & JsonOption, W extends readonly unknown[] = []>(
   act: (call: OutboxCall<O>, ...words: W) => Promise<CommandResult | undefined>,
-  open = openExistingOutbox,
+  openOutbox = openExistingOutbox,
 ): (...typed: [...W, O, Command]) => Promise<void> {
   return async (...typed) => {
     const [options, command] = typed.slice(-2) as [O, Command]
     const words = typed.slice(0, -2) as readonly unknown[] as W
     const context = openContext(options.config)
     await using stack = new AsyncDisposableStack()
-    const outbox = await open(context, stack)
+    const outbox = await openOutbox(context, stack)
     const result = await act({ context, outbox, options, command }, ...words)
     if (result) await printResult(result, options)
   }

@@ -33,11 +33,11 @@ const standbyPortMs = 10_000
  */
 export async function runDaemon(file: string, signals: Signals, warm: WarmProcesses | undefined): Promise<void> {
   if (warm) return endWith(await runOnce(file, signals, warm))
-  while (!signals.stopping.aborted) {
-    if (!(await standBy(contextOf(file), signals.stopping))) return
+  while (!signals.stopSignal.aborted) {
+    if (!(await standBy(contextOf(file), signals.stopSignal))) return
     const code = await runAsStandby(file, signals)
     if (code !== exitCodes.outboxOwned) return endWith(code)
-    await systemTime.sleep(standbyLookMs, signals.stopping).catch(() => {})
+    await systemTime.sleep(standbyLookMs, signals.stopSignal).catch(() => {})
   }
 }
 
@@ -79,7 +79,7 @@ async function runOnce(file: string, signals: Signals, warm?: WarmProcesses): Pr
   // Its advice is read elsewhere than where it was started.
   adviseFile(namedFile(file) && context.config.file)
   const reloads = new Reloads(context.config, context.time.nowMs())
-  if (signals.stopping.aborted) return exitCodes.done
+  if (signals.stopSignal.aborted) return exitCodes.done
   const shared = otherConfiguration(context.config)
   if (shared)
     context.log.warn({ reason: shared.message, fix: shared.fix }, 'another configuration has the same data folder')
@@ -92,10 +92,10 @@ async function runOnce(file: string, signals: Signals, warm?: WarmProcesses): Pr
  *
  * @returns whether the role is free; `false` when this process is to end
  */
-async function standBy(context: AppContext, stopping: AbortSignal): Promise<boolean> {
+async function standBy(context: AppContext, stopSignal: AbortSignal): Promise<boolean> {
   const { config, log, time } = context
   const holder = await daemonSentence(context)
-  if (holder === undefined) return !stopping.aborted
+  if (holder === undefined) return !stopSignal.aborted
   log.info(
     { daemon: holder, ...(config.data.kind === 'folder' && { data: config.data.folder }) },
     'standing by: another daemon is at work',
@@ -104,14 +104,14 @@ async function standBy(context: AppContext, stopping: AbortSignal): Promise<bool
   let port: OpenPort | undefined
   let hasTried = false
   const roles = await rolesOf(config)
-  while (!stopping.aborted && (await roles.daemon())) {
-    await time.sleep(standbyLookMs, stopping).catch(() => {})
+  while (!stopSignal.aborted && (await roles.daemon())) {
+    await time.sleep(standbyLookMs, stopSignal).catch(() => {})
     if (hasTried || time.steadyMs() - sinceMs < standbyPortMs) continue
     hasTried = true
     port = await openEarly(config.status, 'Tidegauge stands by: another daemon is at work.')
   }
   await port?.stop()
-  if (stopping.aborted) log.info('stopped')
+  if (stopSignal.aborted) log.info('stopped')
   else log.warn('the other daemon has ended: taking over')
-  return !stopping.aborted
+  return !stopSignal.aborted
 }

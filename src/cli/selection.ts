@@ -143,17 +143,17 @@ export function selectProtocols(
  *
  * @throws Fault `usage` for an unknown name
  */
-export function selectCollectors(config: Config, only: readonly string[] | undefined): readonly CollectorConfig[] {
+export function selectCollectors(config: Config, names: readonly string[] | undefined): readonly CollectorConfig[] {
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
-  if (!only || only.length === 0) return collectors
+  if (!names || names.length === 0) return collectors
   const namesOf = ({ id, protocolId }: CollectorConfig) => [id, protocolId, id.slice(protocolId.length + 1)]
   demandNames(
-    only,
+    names,
     collectors.flatMap(namesOf),
     'protocol or collector',
     collectors.map(({ id }) => id),
   )
-  return collectors.filter(collector => namesOf(collector).some(name => only.includes(name)))
+  return collectors.filter(collector => namesOf(collector).some(name => names.includes(name)))
 }
 
 /** @throws Fault `usage` for names that are not valid */
@@ -171,12 +171,12 @@ function demandNames(
 }
 
 /** Parses an option that is a whole number. @param maximum default: no limit */
-export function wholeNumber(least: number, maximum = Number.MAX_SAFE_INTEGER): (text: string) => number {
+export function wholeNumber(minimum: number, maximum = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return text => {
     const number = /^\d+$/.test(text) ? Number(text) : -1
-    if (number >= least && number <= maximum) return number
+    if (number >= minimum && number <= maximum) return number
     const to = maximum === Number.MAX_SAFE_INTEGER ? '' : ` to ${maximum}`
-    throw new InvalidArgumentError(`It must be a whole number from ${least}${to}.`)
+    throw new InvalidArgumentError(`It must be a whole number from ${minimum}${to}.`)
   }
 }
 

@@ -34,13 +34,13 @@ export function listedMetrics(body: unknown): ListedMetrics | undefined {
   if (unreadable > 0) return undefined
   return byMetric.size > 0 || (Array.isArray(body) && body.length === 0) ? byMetric : undefined
 
-  function walk(value: unknown, above: string | undefined, depth: number): void {
+  function walk(value: unknown, parentId: string | undefined, depth: number): void {
     if (depth > depthMax || typeof value !== 'object' || value === null) return
     if (Array.isArray(value)) {
-      for (const part of value) walk(part, above, depth + 1)
+      for (const part of value) walk(part, parentId, depth + 1)
       return
     }
-    const id = metricIdOf(value) ?? above
+    const id = metricIdOf(value) ?? parentId
     const hour = hourOf(value)
     if (id !== undefined && hour !== undefined) {
       const hours = byMetric.get(id) ?? new Map<Hour, ListedValue>()

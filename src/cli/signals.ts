@@ -52,23 +52,23 @@ export class Signals {
    */
   watch(files: readonly string[], everyMs?: number): void {
     const look = { interval: everyMs ?? fileLookMs, persistent: everyMs !== undefined }
-    const before = this.#watched
+    const previousFiles = this.#watched
     this.#watched = new Set(files)
-    for (const file of before) if (!this.#watched.has(file)) unwatchFile(file)
+    for (const file of previousFiles) if (!this.#watched.has(file)) unwatchFile(file)
     for (const file of this.#watched) {
-      if (!before.has(file)) watchFile(file, look, () => this.#signal('look'))
+      if (!previousFiles.has(file)) watchFile(file, look, () => this.#signal('look'))
     }
   }
 
   /** Aborted when the process is asked to stop. */
-  get stopping(): AbortSignal {
+  get stopSignal(): AbortSignal {
     return this.#stopping.signal
   }
 
-  /** Resolves to the next request; to `stop` once `until` is aborted, without taking a request from others who wait. */
-  async next(until?: AbortSignal): Promise<SignalRequest> {
+  /** Resolves to the next request; to `stop` once `endSignal` is aborted, without taking a request from others who wait. */
+  async next(endSignal?: AbortSignal): Promise<SignalRequest> {
     for (;;) {
-      if (until?.aborted) return 'stop'
+      if (endSignal?.aborted) return 'stop'
       const signal = inOrder.find(one => this.#asked.has(one))
       if (signal !== undefined) {
         // A reload looks at the files; a stop stays asked for, however many wait for it.
@@ -77,8 +77,8 @@ export class Signals {
         return signal
       }
       const { promise } = this.#signalled
-      await (until ? unlessAborted(promise, until).catch(() => {}) : promise)
-      if (!until?.aborted) this.#signalled = Promise.withResolvers<void>()
+      await (endSignal ? unlessAborted(promise, endSignal).catch(() => {}) : promise)
+      if (!endSignal?.aborted) this.#signalled = Promise.withResolvers<void>()
     }
   }
 

@@ -22,16 +22,19 @@ const sourceLookMs = 200
  * @param act aborted by Ctrl-C
  * @throws Fault until it has succeeded once: `usage`, and ConfigError for a file that does not exist. No save mends these
  */
-export async function repeatAtSaves(configFile: string, act: (stopping: AbortSignal) => Promise<void>): Promise<void> {
+export async function repeatAtSaves(
+  configFile: string,
+  act: (stopSignal: AbortSignal) => Promise<void>,
+): Promise<void> {
   const signals = new Signals('stop')
-  let before: NamingFiles | undefined
+  let knownFiles: NamingFiles | undefined
   let hasSucceeded = false
   for (;;) {
-    before = namingFiles(configFile, before)
+    knownFiles = namingFiles(configFile, knownFiles)
     let count = 0
     // It looks before it acts, so that no save is missed.
     const watchedFiles = new WatchedFiles(
-      before,
+      knownFiles,
       files => {
         count = files.length
         signals.watch(files, sourceLookMs)
@@ -39,16 +42,16 @@ export async function repeatAtSaves(configFile: string, act: (stopping: AbortSig
       { isFollowed: () => true },
     )
     try {
-      await act(signals.stopping)
+      await act(signals.stopSignal)
       hasSucceeded = true
     } catch (error) {
       if (!hasSucceeded && isMistyped(error, configFile)) {
         signals.watch([])
         throw error
       }
-      if (!signals.stopping.aborted) await reportError(error)
+      if (!signals.stopSignal.aborted) await reportError(error)
     }
-    if (!signals.stopping.aborted) note(`\nwatching ${counted(count, 'file')}; Ctrl-C ends`)
+    if (!signals.stopSignal.aborted) note(`\nwatching ${counted(count, 'file')}; Ctrl-C ends`)
     if (!(await hasChanged(signals, watchedFiles))) break
     // An editor that replaces a file removes it for a moment.
     await systemTime.sleep(sourceLookMs / 2)
@@ -65,13 +68,13 @@ async function hasChanged(signals: Signals, watched: WatchedFiles): Promise<bool
 }
 
 /** The files to watch; of a configuration with mistakes, with the collectors of the one before. */
-function namingFiles(file: string, before: NamingFiles | undefined): NamingFiles {
+function namingFiles(file: string, previousFiles: NamingFiles | undefined): NamingFiles {
   try {
     return loadConfig(file)
   } catch (error) {
     const includes = error instanceof ConfigError ? error.includes : []
     const drafts: readonly CollectorConfig[] = error instanceof ConfigError ? error.drafts : []
-    const own = before?.protocols ?? []
+    const own = previousFiles?.protocols ?? []
     return { file, includes, protocols: [...own, ...drafts.map(draft => ({ collectors: [draft] }))] }
   }
 }
@@ -133,12 +136,12 @@ export class WatchedFiles {
 
   /** Whether a file of a secret has changed, appeared or vanished since the last look. */
   haveSecretsChanged(): boolean {
-    const before = this.#seenSecrets
+    const previousDigest = this.#seenSecrets
     // A secret stays no longer in memory than it is needed.
     this.#seenSecrets = createHash('sha256')
       .update(textsOf(this.#options.secrets ?? []))
       .digest('base64')
-    return this.#seenSecrets !== before
+    return this.#seenSecrets !== previousDigest
   }
 
   /** Watches the files of a newer configuration, too: one that is refused may be repaired in a file that only it names. */

@@ -28,10 +28,10 @@ function strictUrl(text: string, schemes: readonly string[]): URL | undefined {
 
 /** Mistake of a variable in an address, which the daemon would take as it stands; absent without one. */
 function unexpanded(text: string) {
-  const [whole, variable] = /\$\{?([A-Za-z_]\w*)\}?/.exec(text) ?? []
-  if (whole === undefined) return undefined
+  const [reference, variable] = /\$\{?([A-Za-z_]\w*)\}?/.exec(text) ?? []
+  if (reference === undefined) return undefined
   const fix =
-    whole === text
+    reference === text
       ? `write { env: ${variable} }`
       : 'write the value itself, or keep the whole address in a variable where { env: NAME } may stand'
   return refused('variables are not expanded here', fix)

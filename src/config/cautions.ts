@@ -200,13 +200,13 @@ const strays: readonly (readonly [RegExp, string])[] = [
 function missing({ what: subject, ref, place, read }: NamedSecret): PlacedMistake[] {
   try {
     const value = read()
-    const [, stray] = (typeof value === 'string' && strays.find(([pattern]) => pattern.test(value))) || []
-    if (stray === undefined) return []
-    const where = ref.kind === 'file' ? `the file ${ref.path}` : `the variable ${ref.name}`
+    const [, strayCharacters] = (typeof value === 'string' && strays.find(([pattern]) => pattern.test(value))) || []
+    if (strayCharacters === undefined) return []
+    const secretSource = ref.kind === 'file' ? `the file ${ref.path}` : `the variable ${ref.name}`
     return [
       {
         place,
-        message: `${subject}: ${where} holds ${stray}, which are sent with it`,
+        message: `${subject}: ${secretSource} holds ${strayCharacters}, which are sent with it`,
         fix: 'put the value alone there',
       },
     ]
@@ -235,9 +235,9 @@ function open({ what: subject, ref, place }: NamedSecret): PlacedMistake[] {
 /** Display names of chains may be any text; one close to a configured chain's name is probably a typo. */
 function nearChains({ chains: shown = [], place }: ProtocolConfig, known: readonly string[]): PlacedMistake[] {
   return shown.flatMap(name => {
-    const near = known.includes(name) ? undefined : meant(name, known)
-    return near === undefined
+    const suggestion = known.includes(name) ? undefined : meant(name, known)
+    return suggestion === undefined
       ? []
-      : [{ place, message: `chains: no chain is called "${name}"`, fix: `did you mean ${near}?` }]
+      : [{ place, message: `chains: no chain is called "${name}"`, fix: `did you mean ${suggestion}?` }]
   })
 }

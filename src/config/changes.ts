@@ -4,15 +4,15 @@ import { type Config, type NamedConfig, protocolCollectors } from './config.ts'
  * Describes the changes between two configurations as short sentences for the log: protocols, collectors and chains by
  * name, other sections by key. Pure; holds no secret, as a configuration only refers to secrets.
  */
-export function changesOf(before: Config, after: Config): string[] {
+export function changesOf(oldConfig: Config, newConfig: Config): string[] {
   const protocols = (config: Config) => config.protocols.map(({ collectors: _, ...own }) => own)
   return [
-    ...listed('protocol', protocols(before), protocols(after), ({ id }) => id),
-    ...listed('collector', protocolCollectors(before), protocolCollectors(after), ({ id }) => id),
-    ...listed('chain', before.chains, after.chains, ({ name }) => name),
-    ...listed('price', before.prices, after.prices, priceName),
-    ...listed('list', before.lists, after.lists, ({ name }) => name),
-    ...sections.filter(key => textOf(before[key]) !== textOf(after[key])).map(key => `${key} changed`),
+    ...listed('protocol', protocols(oldConfig), protocols(newConfig), ({ id }) => id),
+    ...listed('collector', protocolCollectors(oldConfig), protocolCollectors(newConfig), ({ id }) => id),
+    ...listed('chain', oldConfig.chains, newConfig.chains, ({ name }) => name),
+    ...listed('price', oldConfig.prices, newConfig.prices, priceName),
+    ...listed('list', oldConfig.lists, newConfig.lists, ({ name }) => name),
+    ...sections.filter(key => textOf(oldConfig[key]) !== textOf(newConfig[key])).map(key => `${key} changed`),
   ]
 }
 
@@ -34,14 +34,19 @@ const sections = [
   'notify',
 ] as const
 
-function listed<T>(kind: string, before: readonly T[], after: readonly T[], nameOf: (thing: T) => string): string[] {
+function listed<T>(
+  kind: string,
+  oldThings: readonly T[],
+  newThings: readonly T[],
+  nameOf: (thing: T) => string,
+): string[] {
   const textsOf = (things: readonly T[]) => new Map(things.map(thing => [nameOf(thing), textOf(thing)]))
-  const [old, now] = [textsOf(before), textsOf(after)]
+  const [oldTexts, newTexts] = [textsOf(oldThings), textsOf(newThings)]
   return [
-    ...[...now.keys()].filter(name => !old.has(name)).map(name => `${kind} ${name} added`),
-    ...[...old.keys()].filter(name => !now.has(name)).map(name => `${kind} ${name} removed`),
-    ...[...now.keys()]
-      .filter(name => old.has(name) && old.get(name) !== now.get(name))
+    ...[...newTexts.keys()].filter(name => !oldTexts.has(name)).map(name => `${kind} ${name} added`),
+    ...[...oldTexts.keys()].filter(name => !newTexts.has(name)).map(name => `${kind} ${name} removed`),
+    ...[...newTexts.keys()]
+      .filter(name => oldTexts.has(name) && oldTexts.get(name) !== newTexts.get(name))
       .map(name => `${kind} ${name} changed`),
   ]
 }

@@ -92,11 +92,11 @@ function twice(named: readonly NamedId[], kind: string): PlacedMistake[] {
 function checkCollectors(protocol: MapAtPath): PlacedMistake[] {
   const ids = entriesOf(protocol, 'collectors').flatMap(({ map, path, placeOf }): NamedId[] => {
     const { id, use } = map
-    const at = (key: string) => ({ path: [...path, key], place: placeOf([...path, key]) })
-    if (typeof id === 'string') return [{ id, ...at('id'), fix: `write another, for example id: ${id}-2` }]
+    const locate = (key: string) => ({ path: [...path, key], place: placeOf([...path, key]) })
+    if (typeof id === 'string') return [{ id, ...locate('id'), fix: `write another, for example id: ${id}-2` }]
     if ('id' in map || typeof use !== 'string' || use.trim() === '') return []
     const own = ownIdOf(use)
-    return [{ id: own, ...at('use'), fix: `add an id of its own, for example id: ${own}-2` }]
+    return [{ id: own, ...locate('use'), fix: `add an id of its own, for example id: ${own}-2` }]
   })
   return [...twice(ids, 'collector id'), ...ids.flatMap(unnameable)]
 }
@@ -134,11 +134,11 @@ function checkPrices(documents: readonly ConfigDocument[], protocols: readonly M
       }),
     ]),
     ...shippedOf(protocols).flatMap(({ map, path, placeOf }) => {
-      const at = [...path, 'options']
+      const optionsPath = [...path, 'options']
       return [
-        ...unknownNames('price', textsOf('price', map['options'], at).filter(isNamed), names, placeOf),
-        ...unpricedTokens(map['options'], at, pricedChains, placeOf),
-        ...unknownAssets(map, at, maps, placeOf),
+        ...unknownNames('price', textsOf('price', map['options'], optionsPath).filter(isNamed), names, placeOf),
+        ...unpricedTokens(map['options'], optionsPath, pricedChains, placeOf),
+        ...unknownAssets(map, optionsPath, maps, placeOf),
       ]
     }),
     ...pricesInCircles(maps),
@@ -148,15 +148,16 @@ function checkPrices(documents: readonly ConfigDocument[], protocols: readonly M
 /** Mistakes of assets by the name of a price that is not there, or has no address on the chain. */
 function unknownAssets(
   collector: WrittenMap,
-  at: FilePath,
+  optionsPath: FilePath,
   prices: readonly MapAtPath[],
   placeOf: PlaceOf,
 ): PlacedMistake[] {
   const tokens = new Map(prices.flatMap(({ map }) => [...tokensOfPrices(map)]))
   return namedAssets(collector).flatMap(({ name, chain, path }) => {
     const chainsOfToken = tokens.get(name)
-    const place = [...at, ...path]
-    if (!chainsOfToken) return unknownNames('price', [{ name, path: place, at: 'value' }], [...tokens.keys()], placeOf)
+    const place = [...optionsPath, ...path]
+    if (!chainsOfToken)
+      return unknownNames('price', [{ name, path: place, side: 'value' }], [...tokens.keys()], placeOf)
     if (Object.hasOwn(chainsOfToken, chain)) return []
     const message = `${pathText(place)}: the price ${name} has no token on ${chain}`
     const fix = `add it: prices: { ${name}: { sources: […], tokens: { ${chain}: "0x…" } } }, or write { token: "0x…", price: ${name} } here`
@@ -165,7 +166,7 @@ function unknownAssets(
 }
 
 function keysOf(map: WrittenMap, path: FilePath): OptionName[] {
-  return Object.keys(map).map(name => ({ name, path: [...path, name], at: 'key' }))
+  return Object.keys(map).map(name => ({ name, path: [...path, name], side: 'key' }))
 }
 
 /** The prices that give tokens theirs: `{ "0x…": USDC }` among the sources of a chain. */
@@ -173,7 +174,9 @@ function tokenNamesIn(map: WrittenMap, path: FilePath): OptionName[] {
   return Object.entries(map).flatMap(([chain, sources]) =>
     (Array.isArray(sources) ? sources : []).flatMap((source, index) =>
       Object.entries(isRecord(source) ? source : {}).flatMap(([key, name]): OptionName[] =>
-        /^0x/i.test(key) && typeof name === 'string' ? [{ name, path: [...path, chain, index, key], at: 'value' }] : [],
+        /^0x/i.test(key) && typeof name === 'string'
+          ? [{ name, path: [...path, chain, index, key], side: 'value' }]
+          : [],
       ),
     ),
   )
@@ -186,10 +189,10 @@ function unpricedTokens(
   pricedChains: readonly string[],
   placeOf: PlaceOf,
 ): PlacedMistake[] {
-  return textsOf('price', options, path).flatMap(({ name, chain, path: at }) => {
+  return textsOf('price', options, path).flatMap(({ name, chain, path: optionPath }) => {
     if (name !== 'token' || chain === undefined || pricedChains.includes(chain)) return []
-    const message = `${pathText(at)}: there are no prices of the tokens of ${quoted(chain)} under tokenPrices:`
-    return [{ place: placeOf(at), message, fix: `add them: tokenPrices: { ${chain}: [{ "0x…": USDC }] }` }]
+    const message = `${pathText(optionPath)}: there are no prices of the tokens of ${quoted(chain)} under tokenPrices:`
+    return [{ place: placeOf(optionPath), message, fix: `add them: tokenPrices: { ${chain}: [{ "0x…": USDC }] }` }]
   })
 }
 
@@ -206,16 +209,18 @@ function checkLists(documents: readonly ConfigDocument[], protocols: readonly Ma
     ),
     ...shippedOf(protocols).flatMap(({ map: { options }, path, placeOf }) => {
       const namesInOptions = textsOf('each', options, [...path, 'options'])
-      const elsewhere = namesInOptions.filter(({ name, chain }) => listNames.includes(name) && chainOf(name) !== chain)
+      const otherChainNames = namesInOptions.filter(
+        ({ name, chain }) => listNames.includes(name) && chainOf(name) !== chain,
+      )
       return [
         ...unknownNames('list', namesInOptions, listNames, placeOf),
-        ...elsewhere.map(({ name, chain, path: at }) => ({
-          place: placeOf(at),
-          message: `${pathText(at)}: the list ${name} is of ${chainOf(name)}, and this is read on ${chain}`,
+        ...otherChainNames.map(({ name, chain, path: optionPath }) => ({
+          place: placeOf(optionPath),
+          message: `${pathText(optionPath)}: the list ${name} is of ${chainOf(name)}, and this is read on ${chain}`,
           fix: 'name a list of the same chain',
         })),
-        ...tooManySteps(options, lists, [...path, 'options']).map(({ path: at, message, fix }) => {
-          return { place: placeOf(at), message: `${pathText(at)}: ${message}`, fix }
+        ...tooManySteps(options, lists, [...path, 'options']).map(({ path: optionPath, message, fix }) => {
+          return { place: placeOf(optionPath), message: `${pathText(optionPath)}: ${message}`, fix }
         }),
       ]
     }),
@@ -231,14 +236,14 @@ function tooManySteps(options: unknown, lists: ReadonlyMap<string, unknown>, pat
   if (!isRecord(values)) return []
   const list = lists.get(String(valueAt(options, ['each'])))
   const ofList = isRecord(list) ? (list['length'] !== undefined ? 2 : Number(list['array'] !== undefined)) : 0
-  const steps = (label: string, above: readonly string[]): number => {
+  const steps = (label: string, labelsAbove: readonly string[]): number => {
     const { call, address, args, decimals } = isRecord(values[label]) ? values[label] : {}
     // A circle is a mistake of its own.
-    if (call === undefined || above.includes(label)) return 0
+    if (call === undefined || labelsAbove.includes(label)) return 0
     const inputs = [address, args, valueAt(decimals, ['address'])]
       .flatMap(textsIn)
       .filter(name => Object.hasOwn(values, name))
-    return 1 + Math.max(0, ...inputs.map(name => steps(name, [...above, label])))
+    return 1 + Math.max(0, ...inputs.map(name => steps(name, [...labelsAbove, label])))
   }
   return Object.keys(values).flatMap(label => {
     const stepCount = ofList + steps(label, [])
@@ -359,7 +364,7 @@ interface OptionName {
   readonly name: string
   readonly path: FilePath
   /** A chain is named by an option, or is the key of one. */
-  readonly at: 'key' | 'value'
+  readonly side: 'key' | 'value'
 }
 
 /** Finds chains, prices or lists that options name and that are not configured. */
@@ -371,13 +376,13 @@ function unknownNames(
 ): PlacedMistake[] {
   return options
     .filter(({ name }) => !names.includes(name))
-    .map(({ name, path, at }) => {
+    .map(({ name, path, side }) => {
       // A price may be that of a token, by its address.
       const words = kind === 'price' ? [...names, 'token'] : names
       const add = `add it: ${kind}s: { ${/^[\w-]+$/.test(name) ? name : quoted(name)}: ${examples[kind]} }`
       const advice = names.length === 0 ? add : `configured: ${names.join(', ')}; or ${add}`
       return {
-        place: placeOf(path, at),
+        place: placeOf(path, side),
         message: `${pathText(path)}: there is no ${kind} ${quoted(name)} under ${kind}s:`,
         // A similar name may be of something else: USDC is no typo of USDT.
         fix: didYouMean(name, words, advice, add),
@@ -404,15 +409,15 @@ export function namedChains(options: unknown): readonly string[] {
 function chainsIn(options: unknown, path: FilePath): OptionName[] {
   if (typeof options !== 'object' || options === null) return []
   return Object.entries(options).flatMap(([key, part]): OptionName[] => {
-    const at = [...path, Array.isArray(options) ? Number(key) : key]
-    if (key === 'chain' && typeof part === 'string') return [{ name: part, path: at, at: 'value' }]
+    const partPath = [...path, Array.isArray(options) ? Number(key) : key]
+    if (key === 'chain' && typeof part === 'string') return [{ name: part, path: partPath, side: 'value' }]
     if (key === 'chains' && Array.isArray(part)) {
       return part.flatMap((name, index): OptionName[] =>
-        typeof name === 'string' ? [{ name, path: [...at, index], at: 'value' }] : [],
+        typeof name === 'string' ? [{ name, path: [...partPath, index], side: 'value' }] : [],
       )
     }
-    if (key !== 'of' || !isRecord(part) || !Object.values(part).every(isRecord)) return chainsIn(part, at)
-    return [...keysOf(part, at), ...chainsIn(part, at)]
+    if (key !== 'of' || !isRecord(part) || !Object.values(part).every(isRecord)) return chainsIn(part, partPath)
+    return [...keysOf(part, partPath), ...chainsIn(part, partPath)]
   })
 }
 
@@ -424,17 +429,18 @@ export function textsOf(
   option: 'each' | 'price',
   options: unknown,
   path: FilePath,
-  above?: string,
+  outerChain?: string,
 ): (OptionName & { readonly chain?: string })[] {
   if (typeof options !== 'object' || options === null) return []
   const own = valueAt(options, ['chain'])
-  const chain = typeof own === 'string' ? own : above
+  const chain = typeof own === 'string' ? own : outerChain
   return Object.entries(options).flatMap(([key, part]) => {
-    const at = [...path, Array.isArray(options) ? Number(key) : key]
+    const partPath = [...path, Array.isArray(options) ? Number(key) : key]
     if (key === option && typeof part === 'string')
-      return [{ name: part, path: at, at: 'value' as const, ...(chain !== undefined && { chain }) }]
-    if (key !== 'of' || !isRecord(part) || !Object.values(part).every(isRecord)) return textsOf(option, part, at, chain)
-    return Object.entries(part).flatMap(([name, inner]) => textsOf(option, inner, [...at, name], name))
+      return [{ name: part, path: partPath, side: 'value' as const, ...(chain !== undefined && { chain }) }]
+    if (key !== 'of' || !isRecord(part) || !Object.values(part).every(isRecord))
+      return textsOf(option, part, partPath, chain)
+    return Object.entries(part).flatMap(([name, inner]) => textsOf(option, inner, [...partPath, name], name))
   })
 }
 

@@ -161,10 +161,10 @@ export function secretsWritten(options: unknown, configFile: string, path: Optio
 function refOf(map: object, configFile: string): SecretRef | undefined {
   const [entry, ...others] = Object.entries(map)
   if (!entry || others.length > 0) return undefined
-  const [kind, where]: [string, unknown] = entry
-  if (typeof where !== 'string') return undefined
-  if (kind === 'env') return { kind, name: where }
-  return kind === 'file' ? { kind, path: resolve(dirname(configFile), where) } : undefined
+  const [kind, location]: [string, unknown] = entry
+  if (typeof location !== 'string') return undefined
+  if (kind === 'env') return { kind, name: location }
+  return kind === 'file' ? { kind, path: resolve(dirname(configFile), location) } : undefined
 }
 
 /** Id of a secret's place: equal for equal places, different for others. */

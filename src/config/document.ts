@@ -4,7 +4,7 @@ import type { Place, PlacedMistake, Position, ValueMistake } from './mistakes.ts
 import { operatorFile } from './schema.ts'
 import { type FileText, readTree, type Tree } from './yaml.ts'
 
-export type PlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place
+export type PlaceOf = (path: readonly PropertyKey[], side?: 'key' | 'value') => Place
 
 /** One file of the configuration, as far as it can be read. Paths are within this file. */
 export interface ConfigDocument<T = unknown> {
@@ -13,7 +13,7 @@ export interface ConfigDocument<T = unknown> {
   /** Mistakes of the text. */
   readonly yamlMistakes: readonly PlacedMistake[]
   /** Mistakes that the schema found. */
-  readonly found: readonly PlacedMistake[]
+  readonly valueMistakes: readonly PlacedMistake[]
   /** The value as written, with mistyped keys replaced by the ones meant; absent for an unreadable text. */
   readonly rawValue?: unknown
   /** Absent with any mistake. */
@@ -31,29 +31,29 @@ export function readDocument<S extends z.ZodType>(
   form: FileForm<S>,
 ): ConfigDocument<z.output<S>> {
   const start = () => ({ file, line: 1, column: 1 })
-  if (!fileText.ok) return { file, yamlMistakes: [inFile(file, fileText.mistake)], found: [], placeOf: start }
+  if (!fileText.ok) return { file, yamlMistakes: [inFile(file, fileText.mistake)], valueMistakes: [], placeOf: start }
   const { tree, yamlMistakes: unplaced } = readTree(fileText.text)
   const yamlMistakes = unplaced.map(mistake => inFile(file, mistake))
-  if (!tree) return { file, yamlMistakes, found: [], placeOf: start }
-  const placeOf: PlaceOf = (path, at = 'value') => ({ file, ...tree.positionOf({ path, at }) })
+  if (!tree) return { file, yamlMistakes, valueMistakes: [], placeOf: start }
+  const placeOf: PlaceOf = (path, side = 'value') => ({ file, ...tree.positionOf({ path, side }) })
   if (tree.value() === null) {
     const empty = { place: placeOf([]), message: 'the file is empty', fix: form.emptyFix }
-    return { file, yamlMistakes: [...yamlMistakes, empty], found: [], placeOf }
+    return { file, yamlMistakes: [...yamlMistakes, empty], valueMistakes: [], placeOf }
   }
-  const { found, parsed } = examine(tree, form)
+  const { valueMistakes, parseResult } = examine(tree, form)
   const document = {
     file,
     yamlMistakes,
-    found: found.map(mistake => inFile(file, mistake)),
+    valueMistakes: valueMistakes.map(mistake => inFile(file, mistake)),
     rawValue: tree.value(),
     placeOf,
   }
-  return parsed.success && found.length === 0 ? { ...document, parsed: parsed.data } : document
+  return parseResult.success && valueMistakes.length === 0 ? { ...document, parsed: parseResult.data } : document
 }
 
 interface Examined<S extends z.ZodType> {
-  readonly found: readonly PlacedMistake<Position>[]
-  readonly parsed: z.ZodSafeParseResult<z.output<S>>
+  readonly valueMistakes: readonly PlacedMistake<Position>[]
+  readonly parseResult: z.ZodSafeParseResult<z.output<S>>
 }
 
 /**
@@ -66,16 +66,17 @@ function examine<S extends z.ZodType>(tree: Tree, form: FileForm<S>): Examined<S
   const mistakes = result.success ? [] : explain(result.error.issues, tree.value(), form)
   const typos = mistakes.filter(isTypo)
   // Places first: a renamed key cannot be found by its old name.
-  const placed = typos.map(typo => positioned(typo, tree))
+  const typosInPlace = typos.map(typo => positioned(typo, tree))
   const renamed = typos.map(({ place, meant }) => tree.rename(place.path, meant))
-  if (renamed.includes(true)) return { parsed: result, found: [...placed, ...examine(tree, form).found] }
+  if (renamed.includes(true))
+    return { parseResult: result, valueMistakes: [...typosInPlace, ...examine(tree, form).valueMistakes] }
   const maps = mistakes.filter(({ isMapForList }) => isMapForList)
   if (maps.length > 0) {
     const own = maps.map(mistake => positioned(mistake, tree))
     for (const { place } of maps) tree.wrap(place.path)
-    return { parsed: result, found: [...own, ...examine(tree, form).found] }
+    return { parseResult: result, valueMistakes: [...own, ...examine(tree, form).valueMistakes] }
   }
-  return { parsed: result, found: mistakes.map(mistake => positioned(mistake, tree)) }
+  return { parseResult: result, valueMistakes: mistakes.map(mistake => positioned(mistake, tree)) }
 }
 
 const isTypo = (mistake: ValueMistake): mistake is ValueMistake & { readonly meant: string } =>

@@ -29,39 +29,39 @@ export function explain(issues: readonly ZodIssue[], written: unknown, form: Fil
 
 /** Advice on a mistake of the whole file depends on the kind of file. */
 function ofWhole(mistake: ValueMistake, { main, wholeFix }: FileForm): ValueMistake {
-  const { path, at } = mistake.place
-  if (path.length === 0 && at === 'value') return { ...mistake, fix: wholeFix }
+  const { path, side } = mistake.place
+  if (path.length === 0 && side === 'value') return { ...mistake, fix: wholeFix }
   const name = String(path[0])
-  if (path.length !== 1 || at !== 'key' || !keysOf(main?.()).includes(name)) return mistake
+  if (path.length !== 1 || side !== 'key' || !keysOf(main?.()).includes(name)) return mistake
   const fix = 'an included file holds protocols, prices, tokenPrices and lists alone; put this key in the main file'
   return { place: mistake.place, message: `${name}: this key belongs to the main file`, fix }
 }
 
-function explainIssue(issue: ZodIssue, path: IssuePath, tree: unknown, whole: JsonSchema): ValueMistake[] {
+function explainIssue(issue: ZodIssue, path: IssuePath, tree: unknown, fileSchema: JsonSchema): ValueMistake[] {
   const value = valueAt(tree, path)
   switch (issue.code) {
     case 'unrecognized_keys':
-      return issue.keys.map(key => unknownKey(path, key, whole))
+      return issue.keys.map(key => unknownKey(path, key, fileSchema))
     case 'invalid_key':
       return [wrongName(path)]
     case 'too_small':
     case 'too_big':
-      return [outOfRange(issue, path, value, partAt(whole, path) ?? {})]
+      return [outOfRange(issue, path, value, partAt(fileSchema, path) ?? {})]
     case 'custom':
       return [
         {
-          place: { path, at: 'value' },
+          place: { path, side: 'value' },
           message: `${pathText(path)}: ${issue.message}`,
           ...fixOf(issue.params?.['fix']),
         },
       ]
     case 'invalid_union': {
       const branch = issue.errors.find(errors => !errors.some(isOfAnotherKind))
-      if (branch) return branch.flatMap(inner => explainIssue(inner, [...path, ...inner.path], tree, whole))
-      return [wrongValue(path, value, whole)]
+      if (branch) return branch.flatMap(inner => explainIssue(inner, [...path, ...inner.path], tree, fileSchema))
+      return [wrongValue(path, value, fileSchema)]
     }
     default:
-      return [wrongValue(path, value, whole)]
+      return [wrongValue(path, value, fileSchema)]
   }
 }
 
@@ -88,18 +88,19 @@ function isSecret(path: IssuePath): boolean {
 
 const isEndpoint = (path: IssuePath) => path[0] === 'chains' && path[2] === 'rpc'
 
-function unknownKey(path: IssuePath, key: string, whole: JsonSchema): ValueMistake {
-  const keys = keysOf(partAt(whole, path))
-  const below = holderOf(key, partAt(whole, path))
+function unknownKey(path: IssuePath, key: string, fileSchema: JsonSchema): ValueMistake {
+  const keys = keysOf(partAt(fileSchema, path))
+  const holder = holderOf(key, partAt(fileSchema, path))
   // A key that another map has is no misspelt one of this.
-  const near = below?.isOnly ? undefined : meant(key, keys)
-  const name = isSecret(path) && near === undefined && path.length > 1 ? 'unknown key' : `unknown key ${quoted(key)}`
-  const advice = below === undefined ? `known here: ${keys.join(', ')}` : `it belongs under ${below.name}:`
+  const suggestion = holder?.isOnly ? undefined : meant(key, keys)
+  const name =
+    isSecret(path) && suggestion === undefined && path.length > 1 ? 'unknown key' : `unknown key ${quoted(key)}`
+  const advice = holder === undefined ? `known here: ${keys.join(', ')}` : `it belongs under ${holder.name}:`
   return {
-    place: { path: [...path, key], at: 'key' },
+    place: { path: [...path, key], side: 'key' },
     message: path.length > 0 ? `${name} in ${pathText(path)}` : name,
-    fix: near ? `did you mean ${quoted(near)}?` : advice,
-    ...(near && { meant: near }),
+    fix: suggestion ? `did you mean ${quoted(suggestion)}?` : advice,
+    ...(suggestion && { meant: suggestion }),
   }
 }
 
@@ -118,7 +119,7 @@ function takesAnyKey({ additionalProperties }: JsonSchema): boolean {
 
 function wrongName(path: IssuePath): ValueMistake {
   const message = `${pathText(path)}: a name begins with a letter or digit and goes on with these, ". _ -" and blanks`
-  return { place: { path, at: 'key' }, message, fix: 'write a name like ethereum or ETH' }
+  return { place: { path, side: 'key' }, message, fix: 'write a name like ethereum or ETH' }
 }
 
 type RangeIssue = z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig
@@ -130,22 +131,27 @@ function outOfRange(issue: RangeIssue, path: IssuePath, value: unknown, part: Js
   const verb = issue.origin === 'array' ? 'have' : 'be'
   const noun = issue.origin === 'array' ? (Number(bound) === 1 ? ' entry' : ' entries') : ''
   const message = `${pathText(path)}: must ${verb} ${side} ${bound}${noun}`
-  return { place: { path, at: 'value' }, message, fix: rewritten(value, part) }
+  return { place: { path, side: 'value' }, message, fix: rewritten(value, part) }
 }
 
-function wrongValue(path: IssuePath, value: unknown, whole: JsonSchema): ValueMistake {
-  const part = partAt(whole, path) ?? {}
-  const where = pathText(path) || 'the file'
+function wrongValue(path: IssuePath, value: unknown, fileSchema: JsonSchema): ValueMistake {
+  const part = partAt(fileSchema, path) ?? {}
+  const shownPath = pathText(path) || 'the file'
   if (value === undefined) return missing(path, part)
   if (value === null)
-    return { place: { path, at: 'value' }, message: `${where}: has no value`, fix: writeOne(path, part, whole) }
+    return {
+      place: { path, side: 'value' },
+      message: `${shownPath}: has no value`,
+      fix: writeOne(path, part, fileSchema),
+    }
   const kind = keptElsewhere(path)
   if (kind !== undefined) return literalSecret(kind, path, part)
-  if (path.length === 0) return { place: { path, at: 'value' }, message: `the file is ${wholeKind(value)}, not a map` }
+  if (path.length === 0)
+    return { place: { path, side: 'value' }, message: `the file is ${wholeKind(value)}, not a map` }
   const found = isSecret(path) && typeof value === 'string' ? 'text' : kindOf(value)
-  const message = `${where}: must be ${expectationOf(part)}, not ${found}`
+  const message = `${shownPath}: must be ${expectationOf(part)}, not ${found}`
   const isMapForList = isRecord(value) && part.type === 'array' && isRecord(part.items) && part.items.type === 'object'
-  const mistake: ValueMistake = { place: { path, at: 'value' }, message, fix: rewritten(value, part) }
+  const mistake: ValueMistake = { place: { path, side: 'value' }, message, fix: rewritten(value, part) }
   return isMapForList ? { ...mistake, isMapForList } : mistake
 }
 
@@ -163,20 +169,20 @@ function keptElsewhere(path: IssuePath): string | undefined {
 
 function literalSecret(kind: string, path: IssuePath, part: JsonSchema): ValueMistake {
   const message = `${pathText(path)}: ${kind} is never written in this file, only its place`
-  return { place: { path, at: 'value' }, message, fix: `write ${examplesOf(part).join(' or ')}` }
+  return { place: { path, side: 'value' }, message, fix: `write ${examplesOf(part).join(' or ')}` }
 }
 
 function missing(path: IssuePath, part: JsonSchema): ValueMistake {
   const example = exampleOf(part)
   const fix = example ? `add it, for example ${String(path.at(-1))}: ${example}` : `add it: ${part.description ?? ''}`
-  return { place: { path: path.slice(0, -1), at: 'key' }, message: `missing: ${pathText(path)}`, fix }
+  return { place: { path: path.slice(0, -1), side: 'key' }, message: `missing: ${pathText(path)}`, fix }
 }
 
-function writeOne(path: IssuePath, part: JsonSchema, whole: JsonSchema): string {
+function writeOne(path: IssuePath, part: JsonSchema, fileSchema: JsonSchema): string {
   const example = exampleOf(part)
   const write = example ? `write one, for example ${example}` : 'write one'
   if (typeof path.at(-1) === 'number') return `${write}, or remove the entry`
-  return isRequired(partAt(whole, path.slice(0, -1)), path.at(-1)) ? write : `${write}, or remove the key`
+  return isRequired(partAt(fileSchema, path.slice(0, -1)), path.at(-1)) ? write : `${write}, or remove the key`
 }
 
 /** Fix: how to write the value that was probably meant. */
@@ -201,10 +207,10 @@ const asPart = (schema: unknown): JsonSchema[] => (isPart(schema) ? [schema] : [
 const alternatives = (part: JsonSchema): JsonSchema[] => (part.anyOf ? part.anyOf.flatMap(asPart) : [part])
 
 /** The part at a path; `undefined` where the file may hold any value, or none. */
-export function partAt(whole: JsonSchema, path: readonly PropertyKey[]): JsonSchema | undefined {
+export function partAt(fileSchema: JsonSchema, path: readonly PropertyKey[]): JsonSchema | undefined {
   return path.reduce<JsonSchema[]>(
     (parts, step) => parts.flatMap(alternatives).flatMap(part => child(part, step)),
-    [whole],
+    [fileSchema],
   )[0]
 }
 
@@ -298,8 +304,8 @@ const listsPath = ['properties', 'lists']
  * lists, which the collectors `price` and `list` read. Each is a definition of its own.
  */
 export function withOptions(file: JsonSchema, schemas: OptionsSchemas): JsonSchema {
-  const whole = structuredClone(file)
-  const entry = valueAt(whole, entryPath)
+  const fileSchema = structuredClone(file)
+  const entry = valueAt(fileSchema, entryPath)
   const uses = Object.keys(schemas)
   if (isRecord(entry)) {
     Object.assign(entry, { allOf: uses.map(use => conditionOf(use, schemas[use])) })
@@ -308,7 +314,7 @@ export function withOptions(file: JsonSchema, schemas: OptionsSchemas): JsonSche
     if (isRecord(use)) Object.assign(use, { anyOf: [{ enum: uses }, { type: 'string' }] })
   }
   for (const [section, use] of Object.entries(sourceSections)) {
-    const prices = valueAt(whole, ['properties', section, 'additionalProperties'])
+    const prices = valueAt(fileSchema, ['properties', section, 'additionalProperties'])
     // Of a price that has tokens, too, the list is one of its keys.
     const lists = [prices, valueAt(prices, ['anyOf', 0]), valueAt(prices, ['anyOf', 1, 'properties', 'sources'])]
     const source = valueAt(schemas[use], ['properties', 'sources', 'items'])
@@ -318,13 +324,13 @@ export function withOptions(file: JsonSchema, schemas: OptionsSchemas): JsonSche
       Object.assign(list, { items: { description, $ref: `${pathOf(use)}/properties/sources/items` } })
     }
   }
-  const lists = valueAt(whole, listsPath)
+  const lists = valueAt(fileSchema, listsPath)
   if (isRecord(lists) && isRecord(lists['additionalProperties']) && schemas['list']) {
     const { description } = lists['additionalProperties']
     Object.assign(lists, { additionalProperties: { description, $ref: pathOf('list') } })
   }
   const $defs = Object.fromEntries(uses.map(use => [nameOf(use), placed(schemas[use], pathOf(use))]))
-  return Object.assign(whole, { $defs })
+  return Object.assign(fileSchema, { $defs })
 }
 
 function conditionOf(use: string, schema: unknown) {
@@ -362,16 +368,16 @@ function placed(schema: unknown, path: string): unknown {
  * mistyped option.
  */
 export function optionMistakes(collector: CollectorConfig, mistakes: readonly OptionMistake[]): PlacedMistake[] {
-  const missing = mistakes.filter(
+  const missingOptions = mistakes.filter(
     mistake => !isUnknown(mistake) && valueAt(collector.options, mistake.path) === undefined,
   )
-  const meantBy = new Map(mistakes.filter(isUnknown).map(mistake => [mistake, nearest(mistake, missing)]))
+  const meantBy = new Map(mistakes.filter(isUnknown).map(mistake => [mistake, nearest(mistake, missingOptions)]))
   const echoes = new Set<OptionMistake | undefined>([...meantBy.values(), ...mistakes.filter(isEchoIn(mistakes))])
   const placedMistakes = mistakes
     .filter(mistake => !echoes.has(mistake))
     .map(mistake => {
       if (isUnknown(mistake)) return unknown(collector, mistake, meantBy.get(mistake))
-      return missing.includes(mistake) ? absent(collector, mistake) : wrong(collector, mistake)
+      return missingOptions.includes(mistake) ? absent(collector, mistake) : wrong(collector, mistake)
     })
   return inOrder(placedMistakes)
 }
@@ -403,23 +409,23 @@ function unknown(
   missingOption: OptionMistake | undefined,
 ): PlacedMistake {
   const name = String(path.at(-1))
-  const near = missingOption ? String(missingOption.path.at(-1)) : meant(name, knownNames)
+  const suggestion = missingOption ? String(missingOption.path.at(-1)) : meant(name, knownNames)
   const here = knownNames.length > 0 ? `known here: ${knownNames.join(', ')}` : `${use} has no such option`
   // Most want a sum or a change over a day.
   const advice = name === 'hours' ? `${here}; windows of hours are for use: derived` : here
   return {
     place: placeOf(path, 'key'),
     message: `unknown option ${quoted(name)} of ${use}`,
-    fix: near === undefined ? advice : `did you mean ${quoted(near)}?`,
+    fix: suggestion === undefined ? advice : `did you mean ${quoted(suggestion)}?`,
   }
 }
 
 function absent({ use, placeOf, pathOf }: CollectorConfig, { path, message }: OptionMistake): PlacedMistake {
   // The collector that reads a price is in no operator's file.
-  const of = pathOf ? '' : ` of ${use}`
+  const suffix = pathOf ? '' : ` of ${use}`
   return {
     place: placeOf(path),
-    message: `missing: ${pathText((pathOf ?? ofOptions)(path))}${of}`,
+    message: `missing: ${pathText((pathOf ?? ofOptions)(path))}${suffix}`,
     fix: `add it: ${message.replace(/^must be /, '')}`,
   }
 }

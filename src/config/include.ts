@@ -59,11 +59,11 @@ function grantedBy(entry: unknown, file: string): Pick<Include, 'secrets'> {
 export function ungrantedSecrets(config: Config): PlacedMistake[] {
   const uses = secretUses(config)
   return uses.flatMap(({ ref, place, what: subject }): PlacedMistake[] => {
-    const why = refusal(config, place.file, ref, uses)
-    if (why === undefined) return []
+    const reason = refusal(config, place.file, ref, uses)
+    if (reason === undefined) return []
     const shown = ref.kind === 'env' ? ref.name : shortest(ref.path)
     const fix = `use another, or grant it in the main file: include: [{ path: …, secrets: [${shown}] }]`
-    return [{ place, message: `${subject}: ${shown} ${why}`, fix }]
+    return [{ place, message: `${subject}: ${shown} ${reason}`, fix }]
   })
 }
 

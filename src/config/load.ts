@@ -63,7 +63,7 @@ export function loadChains(file: string): Config {
   const absolute = resolve(file)
   const fileText = readText(absolute)
   const main = readDocument(absolute, fileText, chainsForm)
-  if (!isParsed(main)) throw new ConfigError(absolute, inOrder([...main.yamlMistakes, ...main.found]))
+  if (!isParsed(main)) throw new ConfigError(absolute, inOrder([...main.yamlMistakes, ...main.valueMistakes]))
   const others = operatorFile.parse({ service: 'embedded' })
   const parsed = { ...others, ...main.parsed }
   return buildConfig(
@@ -91,7 +91,7 @@ export function parseFiles(file: string, textOf: (file: string) => FileText = re
   // A mistake of the YAML is not reported again as one of the value.
   const knownPlaces = new Set(yamlMistakes.map(({ place }) => placeText(place)))
   const checked = 'rawValue' in main ? check(documents, mistakes.length === 0) : []
-  const found = [...documents.flatMap(document => document.found), ...mistakes, ...checked]
+  const found = [...documents.flatMap(document => document.valueMistakes), ...mistakes, ...checked]
   const allMistakes = inOrder(
     [...yamlMistakes, ...found.filter(({ place }) => !knownPlaces.has(placeText(place)))],
     configFiles({ file, includes }),
@@ -119,38 +119,40 @@ type ParsedCollector = ParsedProtocol['collectors'][number]
 /**
  * Builds the configuration from files without mistakes: absolute paths, places, collector ids. Deep-frozen.
  *
- * @param included the files of `includes`, in their order
+ * @param from.includedFiles the files of `includes`, in their order
  */
 function buildConfig(
   main: ParsedDocument<ParsedFile>,
   {
     includedFiles,
-    ...read
+    ...origin
   }: Pick<Config, 'includes' | 'digest'> & { readonly includedFiles: readonly ParsedDocument<ParsedIncludedFile>[] },
 ): Config {
-  const { file, parsed, placeOf } = main
-  const service = serviceOf(parsed.service, file, placeOf)
+  const { file, parsed: parsedFile, placeOf } = main
+  const service = serviceOf(parsedFile.service, file, placeOf)
   const tokens = new Map([main, ...includedFiles].flatMap(document => [...tokensOfPrices(document.parsed.prices)]))
   return deepFreeze({
     file,
-    ...read,
+    ...origin,
     service,
-    ...(parsed.proxy && { proxy: proxyOf(parsed.proxy, main) }),
-    ...(parsed.ca !== undefined && { ca: { path: nextTo(file, parsed.ca), place: placeOf(['ca']) } }),
+    ...(parsedFile.proxy && { proxy: proxyOf(parsedFile.proxy, main) }),
+    ...(parsedFile.ca !== undefined && { ca: { path: nextTo(file, parsedFile.ca), place: placeOf(['ca']) } }),
     data: dataOf(main, service),
-    fleet: fleetOf(parsed.fleet),
-    collect: { deadlineMs: parsed.collect.deadline, catchUpMs: parsed.collect.catchUp },
+    fleet: fleetOf(parsedFile.fleet),
+    collect: { deadlineMs: parsedFile.collect.deadline, catchUpMs: parsedFile.collect.catchUp },
     delivery: {
-      timeoutMs: parsed.delivery.timeout,
-      inFlight: parsed.delivery.inFlight,
-      pacePerSecond: parsed.delivery.pace,
+      timeoutMs: parsedFile.delivery.timeout,
+      inFlight: parsedFile.delivery.inFlight,
+      pacePerSecond: parsedFile.delivery.pace,
     },
-    outbox: { keepMs: parsed.outbox.keep },
-    status: { ...parsed.status.listen, hosts: parsed.status.hosts, ready: parsed.status.ready },
-    log: parsed.log,
-    ...(parsed.heartbeat && { heartbeat: { url: placedSecret(parsed.heartbeat.url, ['heartbeat', 'url'], main) } }),
-    notify: parsed.notify.map((receiver, index) => receiverOf(receiver, ['notify', index], main)),
-    chains: Object.entries(parsed.chains).map(([name, { id, rpc, settle, agree, multicall }]): ChainConfig => {
+    outbox: { keepMs: parsedFile.outbox.keep },
+    status: { ...parsedFile.status.listen, hosts: parsedFile.status.hosts, ready: parsedFile.status.ready },
+    log: parsedFile.log,
+    ...(parsedFile.heartbeat && {
+      heartbeat: { url: placedSecret(parsedFile.heartbeat.url, ['heartbeat', 'url'], main) },
+    }),
+    notify: parsedFile.notify.map((receiver, index) => receiverOf(receiver, ['notify', index], main)),
+    chains: Object.entries(parsedFile.chains).map(([name, { id, rpc, settle, agree, multicall }]): ChainConfig => {
       const endpoints = rpc.map((endpoint, index) => ({
         ...endpointOf(endpoint, file),
         place: placeOf(['chains', name, 'rpc', index]),
@@ -175,15 +177,15 @@ function buildConfig(
 }
 
 function dataOf(main: ParsedDocument<ParsedFile>, service: ServiceConfig): DataConfig {
-  const { file, parsed } = main
-  if (typeof parsed.data !== 'string') {
-    const address = placedSecret(parsed.data.postgres, ['data', 'postgres'], main)
-    return { kind: 'postgres', address, keptIn: join(dataFolder(file, parsed.fleet?.folder ?? '../data'), 'kept') }
+  const { file, parsed: parsedFile } = main
+  if (typeof parsedFile.data !== 'string') {
+    const address = placedSecret(parsedFile.data.postgres, ['data', 'postgres'], main)
+    return { kind: 'postgres', address, keptIn: join(dataFolder(file, parsedFile.fleet?.folder ?? '../data'), 'kept') }
   }
   // The embedded service has a folder of its own, so that metrics sent to it never count as delivered to a real one.
   return {
     kind: 'folder',
-    folder: join(dataFolder(file, parsed.data), ...(service.kind === 'embedded' ? ['embedded'] : [])),
+    folder: join(dataFolder(file, parsedFile.data), ...(service.kind === 'embedded' ? ['embedded'] : [])),
   }
 }
 
@@ -204,26 +206,30 @@ function dataFolder(file: string, written: string): string {
 function serviceOf(parsed: ParsedFile['service'], file: string, placeOf: PlaceOf): ServiceConfig {
   if (parsed === 'embedded') return { kind: 'embedded' }
   const { url, key, headers, certificate } = parsed
-  const at = (...path: readonly string[]) => ['service', ...path]
+  const pathTo = (...path: readonly string[]) => ['service', ...path]
   return {
     kind: 'remote',
     url,
-    ...(key && { key: placedSecret(key, at('key'), { file, placeOf }) }),
-    ...(headers && { headers: { headers: headersOf(headers, file), place: placeOf(at('headers')) } }),
+    ...(key && { key: placedSecret(key, pathTo('key'), { file, placeOf }) }),
+    ...(headers && { headers: { headers: headersOf(headers, file), place: placeOf(pathTo('headers')) } }),
     ...(certificate && {
       certificate: {
-        cert: { path: nextTo(file, certificate.cert), place: placeOf(at('certificate', 'cert')) },
-        key: placedSecret(certificate.key, at('certificate', 'key'), { file, placeOf }),
+        cert: { path: nextTo(file, certificate.cert), place: placeOf(pathTo('certificate', 'cert')) },
+        key: placedSecret(certificate.key, pathTo('certificate', 'key'), { file, placeOf }),
       },
     }),
   }
 }
 
 function proxyOf(
-  { except, ...where }: NonNullable<ParsedFile['proxy']>,
+  { except: directHosts, ...proxyAddress }: NonNullable<ParsedFile['proxy']>,
   { file, placeOf }: ParsedDocument<ParsedFile>,
 ): ProxyConfig {
-  return { ...(where.kind === 'url' ? where : secretOf(where, file)), except, place: placeOf(['proxy']) }
+  return {
+    ...(proxyAddress.kind === 'url' ? proxyAddress : secretOf(proxyAddress, file)),
+    except: directHosts,
+    place: placeOf(['proxy']),
+  }
 }
 
 function placedSecret(
@@ -303,7 +309,7 @@ function protocolOf(
 }
 
 function collectorOf(
-  { use, id, options, since, at, every, deadline, machine }: ParsedCollector,
+  { use, id, options, since, at: hoursOfDay, every, deadline, machine }: ParsedCollector,
   protocolId: string,
   path: readonly PropertyKey[],
   placeOf: PlaceOf,
@@ -314,11 +320,13 @@ function collectorOf(
     use,
     options,
     ...(since !== undefined && { since }),
-    ...((at !== undefined || every !== undefined) && { at: dayHours(at === undefined ? at : [at].flat(), every) }),
+    ...((hoursOfDay !== undefined || every !== undefined) && {
+      at: dayHours(hoursOfDay === undefined ? hoursOfDay : [hoursOfDay].flat(), every),
+    }),
     ...(deadline !== undefined && { deadlineMs: deadline }),
     ...(machine !== undefined && { machine }),
     place: placeOf(path),
-    placeOf: (inner, at) => placeOf([...path, 'options', ...inner], at),
+    placeOf: (inner, side) => placeOf([...path, 'options', ...inner], side),
   }
 }
 

@@ -31,7 +31,7 @@ export interface Place extends Position {
 /** A place in a file's value: the key at a path, or its value. */
 export interface ValuePlace {
   readonly path: readonly PropertyKey[]
-  readonly at: 'key' | 'value'
+  readonly side: 'key' | 'value'
 }
 
 /** A mistake of a file's value. */
@@ -136,12 +136,12 @@ export function pathText(path: readonly PropertyKey[]): string {
  * typo, even in words of three letters.
  */
 export function meant(word: string, candidates: readonly string[]): string | undefined {
-  const near = Math.min(3, Math.max(1, Math.floor(word.length / 2)))
+  const distanceMax = Math.min(3, Math.max(1, Math.floor(word.length / 2)))
   const lower = word.toLowerCase()
   return (
     candidates.find(candidate => candidate.toLowerCase() === lower) ??
     candidates.find(candidate => isSwapped(lower, candidate.toLowerCase())) ??
-    closestMatch(word.slice(0, 100), candidates, { maxDistance: near })
+    closestMatch(word.slice(0, 100), candidates, { maxDistance: distanceMax })
   )
 }
 

@@ -17,8 +17,8 @@ export function mistypedAddresses({ rawValue, placeOf }: ConfigDocument): Placed
       ...visit(each, [...path, key]),
     ])
   }
-  const mistake = (address: string, path: readonly PropertyKey[], at: 'key' | 'value'): PlacedMistake => ({
-    place: placeOf(path, at),
+  const mistake = (address: string, path: readonly PropertyKey[], side: 'key' | 'value'): PlacedMistake => ({
+    place: placeOf(path, side),
     message: `${pathText(path)}: the address ${address} is mistyped: its capital letters do not fit it`,
     fix: 'copy it again; if you know that it is right, write it in small letters',
   })

@@ -29,8 +29,8 @@ interface WrittenCollector {
 
 /** The assets that are named by their prices. Only `balances` has such. */
 export function namedAssets({ use, options }: WrittenCollector): NamedAsset[] {
-  const of = use === 'balances' ? valueAt(options, ['of']) : undefined
-  return Object.entries(isRecord(of) ? of : {}).flatMap(([chain, holding]) => {
+  const holdingsByChain = use === 'balances' ? valueAt(options, ['of']) : undefined
+  return Object.entries(isRecord(holdingsByChain) ? holdingsByChain : {}).flatMap(([chain, holding]) => {
     const assets = valueAt(holding, ['assets'])
     return (Array.isArray(assets) ? assets : []).flatMap((name: unknown, index): NamedAsset[] =>
       typeof name === 'string' ? [{ name, chain, path: ['of', chain, 'assets', index] }] : [],
@@ -42,11 +42,11 @@ export function namedAssets({ use, options }: WrittenCollector): NamedAsset[] {
 export function withAddresses(collector: WrittenCollector, tokens: ReadonlyMap<string, TokensOfPrice>): unknown {
   const assets = namedAssets(collector)
   if (assets.length === 0) return collector.options
-  const whole = structuredClone(collector.options)
+  const options = structuredClone(collector.options)
   for (const { name, chain, path } of assets) {
     const address = tokens.get(name)?.[chain]
-    const list = valueAt(whole, path.slice(0, -1)) as unknown[]
+    const list = valueAt(options, path.slice(0, -1)) as unknown[]
     list[Number(path.at(-1))] = { ...(address === 'native' ? { native: true } : { token: address }), price: name }
   }
-  return whole
+  return options
 }

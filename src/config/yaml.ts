@@ -162,22 +162,25 @@ function parse(text: string): Read {
     customTags: tags => tags.filter(tag => typeof tag === 'string' || (tag.format !== 'HEX' && tag.format !== 'OCT')),
     logLevel: 'error',
   })
-  const at = positions(text)
-  const source = { text, document, at }
+  const positionAt = positions(text)
+  const source = { text, document, positionAt }
   const broken = brokenParts(source)
   if (broken.length > 0) return { yamlMistakes: broken }
 
   const odd = unsupportedYaml(document)
   const yamlMistakes = [
     ...oddParts(source),
-    ...odd.map(({ place, readable: _, ...mistake }) => ({ ...mistake, place: at(place) })),
+    ...odd.map(({ place, readable: _, ...mistake }) => ({ ...mistake, place: positionAt(place) })),
   ]
   if (odd.some(({ readable }) => !readable)) return { yamlMistakes: firstOfEachLine(yamlMistakes) }
-  const lost = expandAnchors(document, configDepthMax).map(mistake => ({ ...mistake, place: at(mistake.place) }))
-  if (lost.length > 0) return { yamlMistakes: firstOfEachLine([...yamlMistakes, ...lost]) }
+  const anchorMistakes = expandAnchors(document, configDepthMax).map(mistake => ({
+    ...mistake,
+    place: positionAt(mistake.place),
+  }))
+  if (anchorMistakes.length > 0) return { yamlMistakes: firstOfEachLine([...yamlMistakes, ...anchorMistakes]) }
   const tree: Tree = {
     value: () => document.toJS(),
-    positionOf: ({ path, at: part }) => at(offsetOf(document, path, part)),
+    positionOf: ({ path, side: part }) => positionAt(offsetOf(document, path, part)),
     rename: (path, key) => renameKey(document, path, key),
     wrap: path => wrapMap(document, path),
   }
@@ -199,11 +202,11 @@ function positions(text: string): (offset: number) => Position {
 }
 
 /** Number of the ascending numbers that are at most `bound`. */
-function countUpTo(ascending: readonly number[], bound: number): number {
-  let [low, high] = [0, ascending.length]
+function countUpTo(numbers: readonly number[], bound: number): number {
+  let [low, high] = [0, numbers.length]
   while (low < high) {
     const middle = (low + high) >> 1
-    if ((ascending[middle] ?? Number.POSITIVE_INFINITY) <= bound) low = middle + 1
+    if ((numbers[middle] ?? Number.POSITIVE_INFINITY) <= bound) low = middle + 1
     else high = middle
   }
   return low
@@ -310,32 +313,32 @@ class Expansion {
     this.#depthMax = depthMax
   }
 
-  /** The node that stands for a node: itself, or the one of its anchor. @param above maps and lists around it */
-  expanded(node: Node, above: number): Node {
-    if (isAlias(node)) return this.#anchored(node, above)
+  /** The node that stands for a node: itself, or the one of its anchor. @param depth maps and lists around it */
+  expanded(node: Node, depth: number): Node {
+    if (isAlias(node)) return this.#anchored(node, depth)
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node)
-    const within = (part: unknown) => (isNode(part) ? this.expanded(part, above + 1) : part)
-    if (isSeq(node)) node.items = node.items.map(within)
+    const expandPart = (part: unknown) => (isNode(part) ? this.expanded(part, depth + 1) : part)
+    if (isSeq(node)) node.items = node.items.map(expandPart)
     if (isMap(node)) {
-      for (const pair of node.items) pair.value = within(pair.value)
+      for (const pair of node.items) pair.value = expandPart(pair.value)
       node.items = this.#withMerged(node)
     }
     this.#sizes.set(node, this.#sizeOf(node))
     return node
   }
 
-  #anchored(alias: Alias, above: number): Node {
+  #anchored(alias: Alias, depth: number): Node {
     const node = this.#anchors.get(alias.source)
     const size = node && this.#sizes.get(node)
     if (!node) {
-      const near = meant(alias.source, [...this.#anchors.keys()])
-      const fix = near
-        ? `did you mean *${near}?`
+      const suggestion = meant(alias.source, [...this.#anchors.keys()])
+      const fix = suggestion
+        ? `did you mean *${suggestion}?`
         : 'write & and its name at a value above; put text that begins with * in quotes'
       this.#tell(alias, 'no anchor (&) of this name stands above', fix)
     } else if (!size) {
       this.#tell(alias, 'this stands for a value that it is a part of', 'write the value itself')
-    } else if (above + size.depth > this.#depthMax) {
+    } else if (depth + size.depth > this.#depthMax) {
       this.#tell(alias, `with this, maps and lists are nested more than ${this.#depthMax} deep`, 'write them flatter')
     } else {
       return node
@@ -380,7 +383,7 @@ interface Source {
   readonly text: string
   readonly document: Document.Parsed
   /** The place of an offset. */
-  readonly at: (offset: number) => Position
+  readonly positionAt: (offset: number) => Position
 }
 
 /** Mistakes reported of one file: the parser can find thousands after a missing character. */
@@ -388,10 +391,10 @@ const shownMax = 50
 
 /** Errors after which the file cannot be read. */
 function brokenParts(source: Source): PlacedMistake<Position>[] {
-  const broken = source.document.errors.filter(error => !leavesRestReadable(error))
-  const deep = broken.find(({ code }) => code === 'RESOURCE_EXHAUSTION')
+  const errors = source.document.errors.filter(error => !leavesRestReadable(error))
+  const deep = errors.find(({ code }) => code === 'RESOURCE_EXHAUSTION')
   if (deep) return [mistakeOf(source, deep)]
-  const first = firstOfEachLine(broken.map(error => ({ error, place: source.at(error.pos[0]) })))
+  const first = firstOfEachLine(errors.map(error => ({ error, place: source.positionAt(error.pos[0]) })))
   return firstOfEachLine(first.slice(0, shownMax).map(({ error }) => mistakeOf(source, error)))
 }
 
@@ -403,20 +406,20 @@ function oddParts(source: Source): PlacedMistake<Position>[] {
   return [...duplicates(source), ...[...errors, ...relevant].slice(0, shownMax).map(error => mistakeOf(source, error))]
 }
 
-function duplicates({ document, at }: Source): PlacedMistake<Position>[] {
+function duplicates({ document, positionAt }: Source): PlacedMistake<Position>[] {
   return duplicateKeys(document)
     .slice(0, shownMax)
     .map(({ again, first }) => {
-      const message = `${givenTwice.message}; the first is on line ${at(first).line}`
-      return { ...givenTwice, place: at(again), message }
+      const message = `${givenTwice.message}; the first is on line ${positionAt(first).line}`
+      return { ...givenTwice, place: positionAt(again), message }
     })
 }
 
-function mistakeOf({ text, document, at }: Source, error: YAMLError): PlacedMistake<Position> {
+function mistakeOf({ text, document, positionAt }: Source, error: YAMLError): PlacedMistake<Position> {
   const [start] = error.pos
   const offset = isUnclosed(error) ? openingBefore(document, text, start) : start
   // A line that is indented wrongly begins where its text does.
-  return { place: at(offset + (/^ *(?=\S)/.exec(text.slice(offset))?.[0].length ?? 0)), ...syntaxWords(error) }
+  return { place: positionAt(offset + (/^ *(?=\S)/.exec(text.slice(offset))?.[0].length ?? 0)), ...syntaxWords(error) }
 }
 
 /** The first mistake of each line: one broken place often breaks the rest of its line. */
@@ -524,15 +527,15 @@ interface DocumentPart {
 }
 
 /** Offset of the nearest existing part of a path: a scalar's own; for maps, lists and empty values, their key's. */
-function offsetOf(document: Document.Parsed, path: readonly PropertyKey[], at: 'key' | 'value'): number {
+function offsetOf(document: Document.Parsed, path: readonly PropertyKey[], side: 'key' | 'value'): number {
   let part: DocumentPart = isNode(document.contents) ? { value: document.contents } : {}
   for (const [index, step] of path.entries()) {
     const next = childOf(part.value, step)
     if (!next) return startOf(part, 'value')
-    if (index === path.length - 1) return startOf(next, at)
+    if (index === path.length - 1) return startOf(next, side)
     part = next
   }
-  return startOf(part, at)
+  return startOf(part, side)
 }
 
 /**
@@ -609,9 +612,9 @@ function pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
   return pairs
 }
 
-function startOf({ key, value }: DocumentPart, at: 'key' | 'value'): number {
+function startOf({ key, value }: DocumentPart, side: 'key' | 'value'): number {
   const isShown = isScalar(value) && value.source !== '' && value.source !== undefined
-  const node = at === 'value' && isShown ? value : (key ?? value)
+  const node = side === 'value' && isShown ? value : (key ?? value)
   return node?.range?.[0] ?? 0
 }
 

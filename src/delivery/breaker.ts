@@ -68,12 +68,12 @@ export function afterFlush(state: DestinationState, end: FlushEnd, nowMs: number
  * @param isAccepted whether a metric was delivered
  */
 export function afterAnswer(state: DestinationState, isAccepted: boolean, nowMs: number): DestinationState {
-  const { waiting, cure: _, ...rest } = state
+  const { waiting: waitReason, cure: _, ...baseState } = state
   return {
-    ...rest,
+    ...baseState,
     probeAtMs: 0,
     failures: 0,
-    ...(waiting !== undefined && rest.failures === 0 && { waiting }),
+    ...(waitReason !== undefined && baseState.failures === 0 && { waiting: waitReason }),
     ...(isAccepted && { lastPush: { atMs: nowMs, verdict: 'delivered' } }),
   }
 }
@@ -85,14 +85,16 @@ export function afterRest(
   state: DestinationState,
   { left: remarks, skewMs }: Omit<FlushEnd, 'stop'>,
 ): DestinationState | undefined {
-  const { waiting, cure, ...rest } = state
+  const { waiting: waitReason, cure, ...baseState } = state
   // The reason of a failure stands until something was answered.
   const now =
-    rest.failures > 0 ? { ...(waiting !== undefined && { waiting }), ...(cure && { cure }) } : waitingOf(remarks)
+    baseState.failures > 0
+      ? { ...(waitReason !== undefined && { waiting: waitReason }), ...(cure && { cure }) }
+      : waitingOf(remarks)
   // Status reads the skew from here; a change of less than a minute is not worth a commit.
-  const isSkewNew = Math.abs((skewMs ?? rest.skewMs ?? 0) - (rest.skewMs ?? 0)) > 60_000
-  if (!isSkewNew && now.waiting === waiting) return undefined
-  return { ...rest, ...now, ...skewOf(skewMs) }
+  const isSkewNew = Math.abs((skewMs ?? baseState.skewMs ?? 0) - (baseState.skewMs ?? 0)) > 60_000
+  if (!isSkewNew && now.waiting === waitReason) return undefined
+  return { ...baseState, ...now, ...skewOf(skewMs) }
 }
 
 function waitingOf(sentences: readonly string[]): { readonly waiting?: string } {
@@ -141,11 +143,11 @@ function cureOf({ kind, reason, status = 0, isKeyMissing, isNoResult }: Stop): C
 
 /** Why the newest hour is not sent yet: the service would take it for the future. */
 export function aheadSentence(hour: Hour, skewMs: number): string {
-  const why =
+  const reason =
     skewMs < 0
       ? `${offSentence(Math.min(skewMs, -60_000))}: set it right`
       : 'this machine’s clock was set back: set it right'
-  return `metrics of ${hourText(hour)} lie in the future and wait for it: ${why}`
+  return `metrics of ${hourText(hour)} lie in the future and wait for it: ${reason}`
 }
 
 /** Some sentences, and how many more there are. */

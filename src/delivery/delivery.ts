@@ -57,12 +57,19 @@ export class Delivery {
     this.#deps = deps
     const { outbox, destination, pacer, time, onPushed } = deps
     const [gate, quarantine, unconfirmedSends] = [new Gate(deps), this.#quarantine, new UnconfirmedSends(outbox)]
-    const recorder = new Recorder({ ...deps, quarantine, unconfirmedSends: unconfirmedSends })
+    const recorder = new Recorder({ ...deps, quarantine, unconfirmedSends })
     this.#gate = gate
     this.#unconfirmed = unconfirmedSends
     this.#recorder = recorder
     this.#parts = {
-      ...{ ...deps, gate, quarantine, unconfirmedSends: unconfirmedSends, recorder, unrecorded: recorder.unrecorded },
+      ...{
+        ...deps,
+        gate,
+        quarantine,
+        unconfirmedSends,
+        recorder,
+        unrecordedMetrics: recorder.unrecordedMetrics,
+      },
       protocolIds: destination.protocols.map(({ id }) => id),
       quarantineProbes: new QuarantineProbes(quarantine, time, pacer.intervalMs),
       batchSize: new BatchSize(),
@@ -82,27 +89,27 @@ export class Delivery {
    */
   async flush(wanted: FlushOccasion, signal: AbortSignal, breakOff = signal): Promise<void> {
     const occasion = await this.#gate.occasion(wanted)
-    const newest = await this.#newestDue()
-    if (this.#gate.hold(occasion, newest)) return
+    const newestHour = await this.#newestDue()
+    if (this.#gate.hold(occasion, newestHour)) return
     this.#pushes = 0
     await this.#quarantine.keepDue(this.#deps.outbox)
-    const isDue = newest !== undefined && (await this.#plan(occasion)) !== undefined
-    const isWork = isDue || this.#gate.isClockWanted(newest)
+    const isDue = newestHour !== undefined && (await this.#plan(occasion)) !== undefined
+    const isWork = isDue || this.#gate.isClockWanted(newestHour)
     const stop = isWork
-      ? await this.#run(occasion, newest, signal, breakOff).catch(error => stopOf(error, signal))
+      ? await this.#run(occasion, newestHour, signal, breakOff).catch(error => stopOf(error, signal))
       : undefined
     if (stop?.kind === 'stopped') return
     if (stop || this.#pushes > 0) await this.#conclude(stop)
-    else await this.#rest(newest)
+    else await this.#rest(newestHour)
   }
 
   async #run(
     occasion: FlushOccasion,
-    newest: Hour | undefined,
+    newestHour: Hour | undefined,
     signal: AbortSignal,
     breakOff: AbortSignal,
   ): Promise<Stop | undefined> {
-    const entry = await this.#gate.enter(occasion, newest, signal)
+    const entry = await this.#gate.enter(occasion, newestHour, signal)
     if ('stop' in entry) return entry.stop
     const plan = await this.#plan(occasion)
     return plan && (await new Flush(plan, new Sender(this.#parts, { ...entry, signal, breakOff }), this.#parts).run())
@@ -120,8 +127,8 @@ export class Delivery {
     const { destination, log } = this.#deps
     const sentences = this.#quarantine.sentences
     this.#recorder.logDelivered()
-    const newest = await this.#newestDue()
-    const state = await this.#gate.flushed({ left: sentences, ...(stop && { stop }) }, newest)
+    const newestHour = await this.#newestDue()
+    const state = await this.#gate.flushed({ left: sentences, ...(stop && { stop }) }, newestHour)
     if (stop) {
       const nextAttempt = new Date(Math.max(state.notBeforeMs, state.probeAtMs)).toISOString()
       const facts = { destination: destination.name, reason: state.waiting, nextAttempt }
@@ -133,10 +140,10 @@ export class Delivery {
   }
 
   /** Records a flush that sent nothing, without a failure. */
-  async #rest(newest: Hour | undefined): Promise<void> {
+  async #rest(newestHour: Hour | undefined): Promise<void> {
     this.#recorder.logDelivered()
-    await this.#gate.rested(this.#quarantine.sentences, newest)
-    if (newest === undefined) this.#unconfirmed.endFirstFlush()
+    await this.#gate.rested(this.#quarantine.sentences, newestHour)
+    if (newestHour === undefined) this.#unconfirmed.endFirstFlush()
   }
 
   #newestDue(): Promise<Hour | undefined> {

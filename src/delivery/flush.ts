@@ -311,12 +311,12 @@ export class Flush {
 
   /** Sends a metric with its present value: an old value would overwrite a correction at the service. */
   async #askOnce(metric: Metric, sentAt: number): Promise<Verdict | undefined> {
-    const present = await this.#deps.outbox.present(metric)
-    if (!present) {
+    const presentMetric = await this.#deps.outbox.present(metric)
+    if (!presentMetric) {
       await this.#happened({ kind: 'known-good-gone' })
       return undefined
     }
-    const { verdict } = await this.#sender.push([present], { attemptsMax, isKnownGood: true })
+    const { verdict } = await this.#sender.push([presentMetric], { attemptsMax, isKnownGood: true })
     await this.#happened({ kind: 'known-good-answered', verdict, sentAt })
     return verdict
   }
@@ -339,21 +339,25 @@ export class Flush {
 
   async #narrow(failure: FailedPiece): Promise<void> {
     const { batch } = failure.piece
-    const due = await this.#deps.outbox.stillDue(batch)
+    const dueMetrics = await this.#deps.outbox.stillDue(batch)
     const isInQuarantine = this.#deps.quarantine.hasProtocol(batch[0].protocolId)
-    await this.#happened({ kind: 'narrowing', failed: failure, due, isInQuarantine })
+    await this.#happened({ kind: 'narrowing', failed: failure, dueMetrics, isInQuarantine })
   }
 
   /** Samples a protocol, once at a time however many of its pushes fail together. */
-  async #sample({ sample, rest }: ActionOf<'sample'>): Promise<void> {
+  async #sample({ sample, otherPieces }: ActionOf<'sample'>): Promise<void> {
     const { protocolId } = sample.batch[0]
-    const running = this.#samples.get(protocolId)
-    if (running) this.#worklist.putLast([{ ...sample, attemptsMax: 1 }])
-    const sampling =
-      running ?? this.#happened({ kind: 'taken', piece: sample }).finally(() => this.#samples.delete(protocolId))
-    this.#samples.set(protocolId, sampling)
-    await sampling
-    await this.#happened({ kind: 'sampled', rest, isInQuarantine: this.#deps.quarantine.hasProtocol(protocolId) })
+    const sampleUnderWay = this.#samples.get(protocolId)
+    if (sampleUnderWay) this.#worklist.putLast([{ ...sample, attemptsMax: 1 }])
+    const sampleEnd =
+      sampleUnderWay ?? this.#happened({ kind: 'taken', piece: sample }).finally(() => this.#samples.delete(protocolId))
+    this.#samples.set(protocolId, sampleEnd)
+    await sampleEnd
+    await this.#happened({
+      kind: 'sampled',
+      otherPieces,
+      isInQuarantine: this.#deps.quarantine.hasProtocol(protocolId),
+    })
   }
 
   /** A quarantined metric may have taken its protocol with it. */

@@ -111,14 +111,14 @@ export class Gate {
   /**
    * The present hold on a flush, as far as known in memory; `undefined` when it may begin.
    *
-   * @param newest hour with a due metric of the destination; default: none is newer than what was tried
+   * @param newestHour hour with a due metric of the destination; default: none is newer than what was tried
    */
-  hold(occasion: FlushOccasion, newest?: Hour): GateHold | undefined {
+  hold(occasion: FlushOccasion, newestHour?: Hour): GateHold | undefined {
     const nowMs = this.#deps.time.nowMs()
     const retryAfterMs = retryAfterAt(this.#state, nowMs)
     if (retryAfterMs > 0) return { why: 'retry-after', untilMs: retryAfterMs }
     // A person's request does not wait for the breaker, nor does a new hour, or a new key in place of a refused or missing one.
-    const isUrgent = occasion === 'asked' || this.#isNew(newest) || this.#hasNewKey()
+    const isUrgent = occasion === 'asked' || this.#isNew(newestHour) || this.#hasNewKey()
     const untilMs = isUrgent ? 0 : probeAt(this.#state, nowMs)
     return untilMs > 0 ? { why: 'breaker', untilMs } : undefined
   }
@@ -144,15 +144,15 @@ export class Gate {
    * the first push, and again while a metric seems to be in its future; seldom if that is too far ahead for a clock
    * correction to help soon. Also while this machine's clock is doubted.
    *
-   * @param newest hour with a due metric of the destination
+   * @param newestHour hour with a due metric of the destination
    */
-  isClockWanted(newest: Hour | undefined): boolean {
+  isClockWanted(newestHour: Hour | undefined): boolean {
     const { clock, time } = this.#deps
     if (clock.isWanted) return true
-    if (newest === undefined) return false
+    if (newestHour === undefined) return false
     if (this.#clockAskedMs === undefined && clock.skewMs === undefined) return true
     const nowMs = time.nowMs()
-    const aheadMs = newest - clock.latestHour(nowMs)
+    const aheadMs = newestHour - clock.latestHour(nowMs)
     const restMs = aheadMs > hourMs ? hourMs : clockAskMs
     return aheadMs > 0 && !isYetToCome((this.#clockAskedMs ?? 0) + restMs, nowMs, restMs)
   }
@@ -160,22 +160,22 @@ export class Gate {
   /**
    * Reads the key. Asks the service about it after a refusal, and about its clock if wanted.
    *
-   * @param newest hour with a due metric of the destination
+   * @param newestHour hour with a due metric of the destination
    * @returns the key to send with, or why nothing may be sent
    * @throws Fault when the key cannot be read; the signal's reason
    */
   async enter(
     occasion: FlushOccasion,
-    newest: Hour | undefined,
+    newestHour: Hour | undefined,
     signal: AbortSignal,
   ): Promise<{ readonly key: string } | { readonly stop: Stop }> {
     const { destination, redactor, time } = this.#deps
-    this.#triedHour = newest
+    this.#triedHour = newestHour
     const key = destination.readKey()
     redactor.add([key])
     const validate = (asked: string) => this.#validate(asked, signal)
     const objection = await this.#keyWatch.objection(key, validate, time.nowMs(), occasion === 'asked')
-    const stop = objection ?? (this.isClockWanted(newest) ? await this.#askClock(key, validate) : undefined)
+    const stop = objection ?? (this.isClockWanted(newestHour) ? await this.#askClock(key, validate) : undefined)
     if (!stop) return { key }
     const stale = stop.kind === 'key-refused' ? destination.staleKey?.() : undefined
     return { stop: stale === undefined ? stop : { ...stop, reason: `${stop.reason}; ${stale}` } }
@@ -309,11 +309,11 @@ export class Gate {
     await this.#stored.saveAtOnce({ ...this.#state, notBeforeMs }).catch(() => {})
   }
 
-  #withClock(remarks: readonly string[], newest: Hour | undefined): Pick<FlushEnd, 'left' | 'skewMs'> {
+  #withClock(remarks: readonly string[], newestHour: Hour | undefined): Pick<FlushEnd, 'left' | 'skewMs'> {
     const { clock, time } = this.#deps
     const { skewMs } = clock
-    const isAhead = newest !== undefined && newest > clock.latestHour(time.nowMs())
-    const all = [...remarks, ...(isAhead ? [aheadSentence(newest, skewMs ?? 0)] : [])]
+    const isAhead = newestHour !== undefined && newestHour > clock.latestHour(time.nowMs())
+    const all = [...remarks, ...(isAhead ? [aheadSentence(newestHour, skewMs ?? 0)] : [])]
     return { left: all, ...(skewMs !== undefined && { skewMs }) }
   }
 

@@ -12,18 +12,18 @@ import type { Quarantine } from './isolate/quarantine.ts'
 /**
  * Due metrics that are wanted, at least `countMin` if there are so many: reads on while unwanted ones stand before them.
  *
- * @param due reads due metrics in the order of delivery
+ * @param readDue reads due metrics in the order of delivery
  * @param pick picks the wanted ones, as soon as they were read
  * @param limit of the first read
  */
 export async function dueWanted(
-  due: (limit: number) => Promise<readonly Metric[]>,
+  readDue: (limit: number) => Promise<readonly Metric[]>,
   pick: (read: readonly Metric[]) => readonly Metric[],
   countMin: number,
   limit: number,
 ): Promise<readonly Metric[]> {
   for (let reach = limit; ; reach *= 2) {
-    const read = await due(reach)
+    const read = await readDue(reach)
     const wanted = pick(read)
     if (wanted.length >= countMin || read.length < reach) return wanted
   }
@@ -74,7 +74,7 @@ export interface PlanDeps {
     'sendStateOf' | 'failuresOf' | 'protocolsToProbe' | 'hasProtocol' | 'hasMetric' | 'isSuspect'
   >
   /** Metrics that are still due in the outbox, as their verdict waits for its lock. */
-  readonly unrecorded: ExcludedMetrics
+  readonly unrecordedMetrics: ExcludedMetrics
   readonly clock: Pick<ServiceClock, 'latestHour' | 'skewMs'>
   readonly time: Time
 }
@@ -126,11 +126,11 @@ export class FlushPlan {
   }
 
   /** The metrics that may be sent with others now. */
-  free(due: readonly Metric[]): readonly Metric[] {
+  free(dueMetrics: readonly Metric[]): readonly Metric[] {
     const { quarantine, time } = this.#deps
     const nowMs = time.nowMs()
     // A protocol may have been left out since the read began.
-    return due.filter(
+    return dueMetrics.filter(
       metric => !this.#isLeftOut(metric.protocolId) && quarantine.sendStateOf(metric, nowMs, false) === 'free',
     )
   }
@@ -151,13 +151,13 @@ export class FlushPlan {
 }
 
 function dueOf(
-  { outbox, unrecorded, clock, time }: PlanDeps,
+  { outbox, unrecordedMetrics, clock, time }: PlanDeps,
   protocolIds: readonly string[],
   newestFirstFrom: Hour,
   limit: number,
 ): Promise<readonly Metric[]> {
   const wanted = { protocolIds, newestFirstFrom, latest: clock.latestHour(time.nowMs()) }
-  return unrecorded.without(excluded => outbox.due(wanted, limit + excluded))
+  return unrecordedMetrics.without(excluded => outbox.due(wanted, limit + excluded))
 }
 
 /**
@@ -170,18 +170,18 @@ export async function planFlush(deps: PlanDeps, isAsked: boolean, failures: numb
   const nowMs = time.nowMs()
   // After a failure the newest hour goes first whatever its protocol: one in quarantine may be taken again from there on.
   const ids = failures > 0 ? protocolIds : protocolIds.filter(id => !quarantine.hasProtocol(id))
-  const newest = await outbox.dueHour('newest', ids, clock.latestHour(nowMs))
-  const newestFirstFrom = newest !== undefined && newest < nowMs ? newest : hourAt(nowMs)
+  const newestHour = await outbox.dueHour('newest', ids, clock.latestHour(nowMs))
+  const newestFirstFrom = newestHour !== undefined && newestHour < nowMs ? newestHour : hourAt(nowMs)
   const stateOf = (metric: Metric) => quarantine.sendStateOf(metric, nowMs, isAsked)
-  const due = await dueWanted(
-    async limit => (newest === undefined ? [] : dueOf(deps, ids, newestFirstFrom, limit)),
+  const dueMetrics = await dueWanted(
+    async limit => (newestHour === undefined ? [] : dueOf(deps, ids, newestFirstFrom, limit)),
     some => some.filter(metric => stateOf(metric) !== 'waits'),
     1,
     failures > 0 ? dueListMax : 1,
   )
-  if (due.length === 0 && quarantine.protocolsToProbe(nowMs, isAsked).length === 0) return undefined
+  if (dueMetrics.length === 0 && quarantine.protocolsToProbe(nowMs, isAsked).length === 0) return undefined
   const isFree = (metric: Metric) => !quarantine.hasProtocol(metric.protocolId) && stateOf(metric) === 'free'
-  const probes = failures > 0 ? probesOf(due, quarantine, isFree, failures, time.chance()) : []
+  const probes = failures > 0 ? probesOf(dueMetrics, quarantine, isFree, failures, time.chance()) : []
   return new FlushPlan(deps, isAsked, newestFirstFrom, probes)
 }
 
@@ -189,20 +189,20 @@ export async function planFlush(deps: PlanDeps, isAsked: boolean, failures: numb
  * A batch of the newest hour, then one of the oldest; later of any others, in case those are at fault. Metrics that failed
  * alone since something was accepted are tried after all others, which go one by one then.
  *
- * @param due in the order of delivery
+ * @param dueMetrics in the order of delivery
  */
 function probesOf(
-  due: readonly Metric[],
+  dueMetrics: readonly Metric[],
   quarantine: PlanDeps['quarantine'],
   isFree: (metric: Metric) => boolean,
   failures: number,
   chance: number,
 ): Batch[] {
-  const [first] = due
+  const [first] = dueMetrics
   const isNewest = ({ hour }: Metric) => hour === first?.hour
   const isUntried = (metric: Metric) => !quarantine.isSuspect(metric) && !quarantine.hasMetric(metric)
-  if (due.some(metric => quarantine.isSuspect(metric)) && due.some(isUntried)) {
-    const untried = due.filter(isUntried)
+  if (dueMetrics.some(metric => quarantine.isSuspect(metric)) && dueMetrics.some(isUntried)) {
+    const untried = dueMetrics.filter(isUntried)
     const free = untried.filter(isFree)
     const candidates = free.length > 1 ? free : untried
     const firstProbe = probeOf(
@@ -217,35 +217,35 @@ function probesOf(
     )?.[0]
     return [firstProbe, secondProbe].flatMap(metric => (metric ? [[metric] as const] : []))
   }
-  const newest = due.filter(isNewest)
-  const free = newest.filter(isFree)
-  const others = due.filter(metric => !isNewest(metric) && isFree(metric))
-  return [free.length > 0 ? free : newest, others]
+  const newestMetrics = dueMetrics.filter(isNewest)
+  const free = newestMetrics.filter(isFree)
+  const others = dueMetrics.filter(metric => !isNewest(metric) && isFree(metric))
+  return [free.length > 0 ? free : newestMetrics, others]
     .map(some => probeOf(leastFailed(some, quarantine), failures, chance))
     .filter(probe => probe !== undefined)
 }
 
 /** Metrics of the protocols with the fewest failures: the others may be at fault. */
-function leastFailed(due: readonly Metric[], quarantine: Pick<Quarantine, 'failuresOf'>): readonly Metric[] {
+function leastFailed(dueMetrics: readonly Metric[], quarantine: Pick<Quarantine, 'failuresOf'>): readonly Metric[] {
   const failures = new Map(
-    [...new Set(due.map(({ protocolId }) => protocolId))].map(id => [id, quarantine.failuresOf(id)]),
+    [...new Set(dueMetrics.map(({ protocolId }) => protocolId))].map(id => [id, quarantine.failuresOf(id)]),
   )
   const least = Math.min(...failures.values())
-  return due.filter(({ protocolId }) => failures.get(protocolId) === least)
+  return dueMetrics.filter(({ protocolId }) => failures.get(protocolId) === least)
 }
 
 /**
  * The small batch that tests whether a service is up again: the first metrics after a first failure, then others and fewer,
  * in case those metrics are at fault. Pure.
  *
- * @param due in the order of delivery
+ * @param dueMetrics in the order of delivery
  * @param failures flushes that failed in a row, counted from 1
  * @param chance a number from 0 up to 1
  */
-export function probeOf(due: readonly Metric[], failures: number, chance: number): Batch | undefined {
+export function probeOf(dueMetrics: readonly Metric[], failures: number, chance: number): Batch | undefined {
   const size = Math.max(1, Math.floor(probeMetricsMax / 2 ** Math.floor(failures / 2)))
-  const start = failures === 1 ? 0 : Math.floor(chance * Math.max(1, due.length - size + 1))
-  const probe = due.slice(start, start + size)
+  const start = failures === 1 ? 0 : Math.floor(chance * Math.max(1, dueMetrics.length - size + 1))
+  const probe = dueMetrics.slice(start, start + size)
   return isBatch(probe) ? probe : undefined
 }
 

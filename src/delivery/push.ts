@@ -99,12 +99,12 @@ export class Sender {
     const { attemptsMax, failedBefore = 0 } = limits
     const body = pushBody(batch)
     if (failedBefore > 0) await time.sleep(jitterMs(failedBefore, time), signal)
-    let before: Verdict | undefined
+    let verdictBefore: Verdict | undefined
     for (let attempts = 1; ; attempts += 1) {
       let hold = await gate.pushSlot(key, signal)
-      if (before && !hold) {
+      if (verdictBefore && !hold) {
         // After all waiting: it may have taken as long as the service has asked for.
-        if (await hasWithdrawn(batch, limits, outbox)) return { verdict: before, attempts: attempts - 1 }
+        if (await hasWithdrawn(batch, limits, outbox)) return { verdict: verdictBefore, attempts: attempts - 1 }
         // A slow disk may have let the slot pass, and the next push has the next one.
         hold = await gate.pushSlot(key, signal)
       }
@@ -120,7 +120,7 @@ export class Sender {
       if (judgement.kind !== 'transient') return { verdict: judgement, attempts }
       if (isSlow) return { verdict: judgement, attempts, isSlow }
       if (attempts === attemptsMax || !gate.isRetrySoon) return { verdict: judgement, attempts }
-      before = judgement
+      verdictBefore = judgement
       await time.sleep(jitterMs(failedBefore + attempts, time), signal)
     }
   }

@@ -50,7 +50,7 @@ export class Recorder {
   /** Verdicts of one tick of the event loop share a commit. */
   readonly #commits: BatchScheduler<Unrecorded, void>
   /** Metrics whose verdict waits for the outbox's lock: they are still due in it. */
-  readonly unrecorded = new ExcludedMetrics()
+  readonly unrecordedMetrics = new ExcludedMetrics()
   /** Delivered since the last line about it. */
   #delivered: { metrics: number; readonly sinceMs: number } | undefined
 
@@ -74,7 +74,7 @@ export class Recorder {
   async record(verdicts: MetricVerdicts, sending: Sending): Promise<void> {
     const { dead, warnings } = verdicts
     const current = dead.length === 0 && warnings.length === 0 ? verdicts : await this.#wanted(verdicts, sending)
-    const isRoom = this.unrecorded.size <= unrecordedMax
+    const isRoom = this.unrecordedMetrics.size <= unrecordedMax
     await new Promise<void>((resolve, reject) => {
       const onDelayed = () => (isRoom ? resolve() : undefined)
       // If writing fails after a delay, the metrics are still due: the failure shows when they are sent again.
@@ -83,39 +83,42 @@ export class Recorder {
   }
 
   /** The verdicts to be recorded: without warnings that were expected. */
-  async #wanted({ delivered, dead, warnings }: MetricVerdicts, sending: Sending): Promise<MetricVerdicts> {
+  async #wanted(
+    { delivered: deliveredMetrics, dead: deadLetters, warnings }: MetricVerdicts,
+    attempt: Sending,
+  ): Promise<MetricVerdicts> {
     const { clock, unconfirmedSends, time } = this.#deps
     const latest = clock.latestHour(time.nowMs())
     // A metric rejected because this machine's clock is ahead is sent again in its time.
-    const deadNow = dead.filter(({ metric }) => metric.hour <= latest)
+    const deadNow = deadLetters.filter(({ metric }) => metric.hour <= latest)
     return {
-      delivered,
+      delivered: deliveredMetrics,
       dead: deadNow,
-      warnings: await unconfirmedSends.unexpectedWarnings(warnings, sending, delivered),
+      warnings: await unconfirmedSends.unexpectedWarnings(warnings, attempt, deliveredMetrics),
     }
   }
 
   async #write(verdicts: MetricVerdicts, onDelayed: () => void): Promise<void> {
     const { quarantine, unconfirmedSends } = this.#deps
-    const { delivered, dead } = verdicts
-    const metrics = [...delivered, ...dead.map(({ metric }) => metric)]
+    const { delivered: deliveredMetrics, dead: deadLetters } = verdicts
+    const metrics = [...deliveredMetrics, ...deadLetters.map(({ metric }) => metric)]
     const exclude = () => {
-      this.unrecorded.add(metrics)
+      this.unrecordedMetrics.add(metrics)
       onDelayed()
     }
     try {
       await this.#commits.schedule({ verdicts, onDelayed: exclude })
     } catch (error) {
       // The service has them, and the outbox does not know: they are sent again.
-      unconfirmedSends.add(delivered)
+      unconfirmedSends.add(deliveredMetrics)
       throw error
     } finally {
-      this.unrecorded.delete(metrics)
+      this.unrecordedMetrics.delete(metrics)
     }
-    if (this.#deps.counters) this.#deps.counters.delivered += delivered.length
-    unconfirmedSends.remove(delivered)
-    quarantine.delivered(delivered)
-    for (const { metric } of dead) quarantine.dead(metric)
+    if (this.#deps.counters) this.#deps.counters.delivered += deliveredMetrics.length
+    unconfirmedSends.remove(deliveredMetrics)
+    quarantine.delivered(deliveredMetrics)
+    for (const { metric } of deadLetters) quarantine.dead(metric)
     this.#log(verdicts)
   }
 
@@ -166,9 +169,9 @@ export class Recorder {
     quarantine.addProtocol(protocolId, hour, sentence, time.nowMs(), time.chance())
   }
 
-  #log({ delivered, dead, warnings }: MetricVerdicts): void {
+  #log({ delivered: deliveredMetrics, dead: deadLetters, warnings }: MetricVerdicts): void {
     const { log, time } = this.#deps
-    for (const { metric, reason, status, attempts } of dead) {
+    for (const { metric, reason, status, attempts } of deadLetters) {
       const facts = { metric: metric.id, hour: hourText(metric.hour), status, attempts, reason }
       log.error(facts, 'metric refused by the service: kept as dead, see tidegauge dead ls')
     }
@@ -178,7 +181,7 @@ export class Recorder {
     const more = warnings.length - loggedWarningsMax
     if (more > 0) log.warn({ more }, 'warnings of the service: the rest is in tidegauge warnings')
     this.#delivered ??= { metrics: 0, sinceMs: time.steadyMs() }
-    this.#delivered.metrics += delivered.length
+    this.#delivered.metrics += deliveredMetrics.length
     if (time.steadyMs() - this.#delivered.sinceMs >= deliveredLogMs) this.logDelivered()
   }
 
@@ -239,16 +242,18 @@ export class UnconfirmedSends {
    */
   async unexpectedWarnings(
     remarks: readonly Remark[],
-    sending: Sending,
+    attempt: Sending,
     deliveredMetrics: readonly Metric[],
   ): Promise<readonly Remark[]> {
-    const existing = new Set(remarks.filter(({ text }) => warningKind(text) === 'already-exists'))
-    if (existing.size === 0) return remarks
-    if (sending === 'again') return remarks.filter(remark => !existing.has(remark))
-    const unconfirmed = await this.#unconfirmedOf([...existing].flatMap(({ metric }) => metric ?? deliveredMetrics))
-    const isUnconfirmed = (metric: Metric) => unconfirmed.has(metricKey(metric))
+    const existingRemarks = new Set(remarks.filter(({ text }) => warningKind(text) === 'already-exists'))
+    if (existingRemarks.size === 0) return remarks
+    if (attempt === 'again') return remarks.filter(remark => !existingRemarks.has(remark))
+    const unconfirmedKeys = await this.#unconfirmedOf(
+      [...existingRemarks].flatMap(({ metric }) => metric ?? deliveredMetrics),
+    )
+    const isUnconfirmed = (metric: Metric) => unconfirmedKeys.has(metricKey(metric))
     const isExpected = ({ metric }: Remark) => (metric ? isUnconfirmed(metric) : deliveredMetrics.some(isUnconfirmed))
-    return remarks.filter(remark => !existing.has(remark) || !isExpected(remark))
+    return remarks.filter(remark => !existingRemarks.has(remark) || !isExpected(remark))
   }
 
   /** Keys of the given metrics that the service may have had before. */

@@ -133,11 +133,11 @@ export class Worklist {
   leaveOut(isLeftOut: (metric: Metric) => boolean, from?: readonly Piece[][]): void {
     for (const pieces of from ?? [this.#first, this.#beforeOlder, this.#last, this.#checked]) {
       this.release(pieces.flatMap(({ batch }) => batch.filter(isLeftOut)))
-      const remaining = pieces.flatMap(piece => {
+      const remainingPieces = pieces.flatMap(piece => {
         const batch = piece.batch.filter(metric => !isLeftOut(metric))
         return isBatch(batch) ? [{ ...piece, batch }] : []
       })
-      pieces.splice(0, pieces.length, ...remaining)
+      pieces.splice(0, pieces.length, ...remainingPieces)
     }
     if (!from) this.#unsent = this.#unsent.filter(metric => !isLeftOut(metric))
   }
@@ -158,13 +158,13 @@ export class Worklist {
     const known = [...pieces.flatMap(({ batch }) => batch), ...this.#unsent]
     const inKnown = new MetricSet(known)
     const selection = choose([...known, ...dueMetrics.filter(metric => !inKnown.has(metric))])
-    const alone = selection.map((metric): Piece => {
+    const singles = selection.map((metric): Piece => {
       const piece = pieces.find(({ batch }) => batch.includes(metric))
       return { ...(piece ?? fresh([metric])), batch: [metric] }
     })
     const forward = new MetricSet(selection)
     this.leaveOut(metric => forward.has(metric))
-    this.putFirst(alone)
-    return alone.length
+    this.putFirst(singles)
+    return singles.length
   }
 }

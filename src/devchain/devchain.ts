@@ -49,10 +49,10 @@ export class Devchain {
   /** Seconds by which a user has moved the time of the node ahead of the clock. */
   #aheadSeconds = 0
 
-  private constructor(anvil: Anvil, writing: Writing, hours: readonly Hour[], stack: AsyncDisposableStack) {
+  private constructor(anvil: Anvil, writers: Writing, hours: readonly Hour[], stack: AsyncDisposableStack) {
     this.hours = hours
     this.#anvil = anvil
-    this.#writing = writing
+    this.#writing = writers
     this.#stack = stack
   }
 
@@ -181,10 +181,10 @@ async function liveHour(hour: Hour, nowMs: number, { miner, activity, chance }: 
 function instants(length: number, chance: Dice): number[] {
   const first = chance.whole(1, Math.min(3, length))
   const last = chance.roll() < 0.5 ? length : Math.max(1, length - chance.whole(1, 10))
-  const between = Array.from({ length: chance.whole(blocksBetween.low, blocksBetween.high) }, () =>
+  const innerSeconds = Array.from({ length: chance.whole(blocksBetween.low, blocksBetween.high) }, () =>
     chance.whole(1, length),
   )
-  return [...new Set([first, ...between, last])].sort((a, b) => a - b)
+  return [...new Set([first, ...innerSeconds, last])].sort((a, b) => a - b)
 }
 
 async function pulseActions({ miner, activity, chance }: Writing): Promise<Action[]> {

@@ -70,10 +70,10 @@ export class BatchScheduler<Request, Answer> {
   constructor(execute: ExecuteBatch<Request, Answer>, options: BatchOptions<Request> = {}) {
     this.#execute = execute
     this.#options = options
-    const waiting = this.#waiting
+    const entries = this.#waiting
     this.#open = {
       get size() {
-        return waiting.length
+        return entries.length
       },
     }
   }
@@ -132,11 +132,11 @@ export class BatchScheduler<Request, Answer> {
   #fitting(): number {
     const { sizeOf = () => 1, sizeMax = Number.POSITIVE_INFINITY } = this.#options
     let size = 0
-    const beyond = this.#waiting.findIndex(({ request }) => {
+    const overflowIndex = this.#waiting.findIndex(({ request }) => {
       size += sizeOf(request)
       return size > sizeMax
     })
-    return beyond < 0 ? this.#waiting.length : Math.max(1, beyond)
+    return overflowIndex < 0 ? this.#waiting.length : Math.max(1, overflowIndex)
   }
 
   async #run(entries: readonly Entry<Request, Answer>[]): Promise<void> {

@@ -75,14 +75,14 @@ export function egressConnector(
   build: typeof buildConnector,
   { certificate, ...options }: ConnectorOptions = {},
 ): buildConnector.connector {
-  const plain = build(options)
+  const connectDirectly = build(options)
   return (target, callback) => {
     try {
       const egress = currentEgress()
       if (egress.fault && !isLoopback(target.hostname)) throw faultFromRecord(egress.fault)
       const proxy = proxyOf(target.hostname, egress)
       const own = certificate?.()
-      if (!proxy && !egress.authorities && !own) return plain(target, callback)
+      if (!proxy && !egress.authorities && !own) return connectDirectly(target, callback)
       const secureContext = contextOf(egress.authorities, own)
       const connect = build({ ...options, secureContext })
       if (!proxy) return connect(target, callback)

@@ -9,14 +9,14 @@ export const connectionsMax = 128
 
 /** Keeps a server to `connectionsMax`. One more ends the oldest: who opens many, and asks nothing, keeps out no probe. */
 export function boundConnections(server: Server): void {
-  const open = new Set<Socket>()
+  const openSockets = new Set<Socket>()
   server.on('connection', socket => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-    const [oldest] = open
-    if (open.size <= connectionsMax || !oldest) return
-    open.delete(oldest)
-    oldest.destroy()
+    openSockets.add(socket)
+    socket.once('close', () => openSockets.delete(socket))
+    const [oldestSocket] = openSockets
+    if (openSockets.size <= connectionsMax || !oldestSocket) return
+    openSockets.delete(oldestSocket)
+    oldestSocket.destroy()
   })
 }
 
@@ -25,15 +25,15 @@ export function boundConnections(server: Server): void {
  * This is found before a framework makes anything of a request, as thousands may come at once.
  */
 export function oneAtATime(handle: RequestListener): RequestListener {
-  const answering = new WeakSet<Socket>()
+  const busySockets = new WeakSet<Socket>()
   return (request, response) => {
     const { socket } = request
-    if (answering.has(socket)) {
+    if (busySockets.has(socket)) {
       socket.destroy()
       return
     }
-    answering.add(socket)
-    response.once('close', () => answering.delete(socket))
+    busySockets.add(socket)
+    response.once('close', () => busySockets.delete(socket))
     handle(request, response)
   }
 }

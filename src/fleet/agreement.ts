@@ -107,12 +107,12 @@ export class FleetAgreement {
   /** Says for which definitions this daemon stands, again after each change of what counts. */
   async #note(): Promise<void> {
     const { store, name } = this.#deps
-    const differing = this.differing
+    const differingCollectors = this.differing
     const sinceMs = Math.max(0, ...[...this.#definitions.keys()].map(each => this.#counting.get(each)?.sinceMs ?? 0))
-    const text = `${sinceMs} ${differing.join(' ')}`
+    const text = `${sinceMs} ${differingCollectors.join(' ')}`
     if (text === this.#noted) return
     const agreeing = [...this.#definitions.keys()].filter(each => !this.#differing.has(each)).map(collectorOf)
-    await store.noteDefinitions(name, { agreeing, differing })
+    await store.noteDefinitions(name, { agreeing, differing: differingCollectors })
     this.#noted = text
   }
 

@@ -58,7 +58,7 @@ export interface BackfillWorkerDeps {
   /** Reads a window of a lane. @returns its result, for the process that asked for it */
   readonly readWindow: (lane: Lane, window: BackfillWindow, claimed: WindowClaim) => Promise<WindowResult>
   /** Called while a lane has no window, and at the end. Never rejects. */
-  readonly rest: (lane: Lane) => Promise<void>
+  readonly closeLane: (lane: Lane) => Promise<void>
   readonly time: Pick<Time, 'steadyMs' | 'sleep'>
   /** Called with errors; it is tried again. */
   readonly reportFailure: (error: unknown) => void
@@ -68,7 +68,7 @@ export interface BackfillWorkerDeps {
 interface WindowReading {
   readonly queue: string
   claim: Claim
-  readonly stopping: AbortController
+  readonly stopController: AbortController
   readonly ended: Promise<void>
   /** The last one of its job. */
   handOver: HandOver | undefined
@@ -111,20 +111,20 @@ export class BackfillWorker {
     this.#isStopping = true
     await this.#loop.stop()
     const windows = [...this.#reading]
-    for (const [, { stopping }] of windows) stopping.abort(stopped)
+    for (const [, { stopController }] of windows) stopController.abort(stopped)
     await Promise.all(windows.map(([, { ended }]) => ended))
-    await Promise.all(windows.map(([lane]) => this.#deps.rest(lane)))
+    await Promise.all(windows.map(([lane]) => this.#deps.closeLane(lane)))
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
     const { lanes, time, reportFailure } = this.#deps
-    const touching = [...this.#reading.values()].map(reading => this.#touch(reading).catch(reportFailure))
-    const open = await lanes().catch((error: unknown) => {
+    const touches = [...this.#reading.values()].map(reading => this.#touch(reading).catch(reportFailure))
+    const openLanes = await lanes().catch((error: unknown) => {
       reportFailure(error)
       return []
     })
-    const beginning = open.map(lane => this.#begin(lane).catch(reportFailure))
-    await Promise.all([...touching, ...beginning])
+    const beginning = openLanes.map(lane => this.#begin(lane).catch(reportFailure))
+    await Promise.all([...touches, ...beginning])
     await time.sleep(claimMs, signal).catch(() => {})
   }
 
@@ -150,13 +150,13 @@ export class BackfillWorker {
   }
 
   async #claim(lane: Lane): Promise<void> {
-    const { engine, time, knows, rest, name } = this.#deps
+    const { engine, time, knows, closeLane, name } = this.#deps
     const sentAtMs = time.steadyMs()
     const isTooSoon = sentAtMs - (this.#refusedAtMs.get(lane) ?? Number.NEGATIVE_INFINITY) < reconcileMs
     if (isTooSoon) return
     const queue = backfillQueue(lane)
     const [job] = await engine.fetch(queue, 1)
-    if (!job) return rest(lane)
+    if (!job) return closeLane(lane)
     const { handOver } = job
     if (this.#isStopping) return engine.release(queue, [job.attempt], handOver)
     const window = windowShape.parse(job.data)
@@ -165,9 +165,9 @@ export class BackfillWorker {
       this.#refusedAtMs.set(lane, sentAtMs)
       return engine.release(queue, [job.attempt], handOver && { ...handOver, tried: [...handOver.tried, name] })
     }
-    const stopping = new AbortController()
+    const stopController = new AbortController()
     const { promise: ended, resolve } = Promise.withResolvers<void>()
-    const reading = { queue, claim: newClaim(job.attempt, sentAtMs), stopping, ended, handOver }
+    const reading = { queue, claim: newClaim(job.attempt, sentAtMs), stopController, ended, handOver }
     this.#reading.set(lane, reading)
     void this.#read(lane, window, reading).then(resolve)
   }
@@ -175,7 +175,7 @@ export class BackfillWorker {
   /** Never rejects. */
   async #read(lane: Lane, window: BackfillWindow, reading: WindowReading): Promise<void> {
     const { engine, readWindow, time, reportFailure } = this.#deps
-    const { queue, stopping } = reading
+    const { queue, stopController } = reading
     const requireOwned = oncePerCommit(async transaction => {
       const isOwned = !reading.claim.isLost && (await engine.keep(queue, reading.claim.attempt, transaction))
       if (isOwned) return
@@ -185,12 +185,12 @@ export class BackfillWorker {
     const noteUnread = (fault: Fault) => void this.#leave(lane, reading, fault).catch(reportFailure)
     const giveBack = async () => {
       const { claim, handOver } = reading
-      if (stopping.signal.reason === leftToOthers) this.#refusedAtMs.set(lane, time.steadyMs())
+      if (stopController.signal.reason === leftToOthers) this.#refusedAtMs.set(lane, time.steadyMs())
       if (!claim.isLost) await engine.release(queue, [claim.attempt], handOver)
     }
     try {
-      const result = await readWindow(lane, window, { signal: stopping.signal, requireOwned, noteUnread })
-      if (stopping.signal.aborted) await giveBack()
+      const result = await readWindow(lane, window, { signal: stopController.signal, requireOwned, noteUnread })
+      if (stopController.signal.aborted) await giveBack()
       else await this.#finish(queue, reading.claim.attempt, result)
     } catch (error) {
       reportFailure(error)
@@ -205,11 +205,11 @@ export class BackfillWorker {
   /** Of daemons that cannot read it either, the last one waits for the chain, and ends the window. */
   async #leave(lane: Lane, reading: WindowReading, fault: Fault): Promise<void> {
     const { store, name } = this.#deps
-    const tried = [...new Set([...(reading.handOver?.tried ?? []), name])]
+    const triedDaemons = [...new Set([...(reading.handOver?.tried ?? []), name])]
     const living = await livingDaemons(store)
-    if (!living.some(daemon => daemon.lanes.includes(lane) && !tried.includes(daemon.name))) return
-    reading.handOver = { daemon: name, reason: faultLine(fault), tried }
-    reading.stopping.abort(leftToOthers)
+    if (!living.some(daemon => daemon.lanes.includes(lane) && !triedDaemons.includes(daemon.name))) return
+    reading.handOver = { daemon: name, reason: faultLine(fault), tried: triedDaemons }
+    reading.stopController.abort(leftToOthers)
   }
 
   /** A window with runs left stays asked for: it gets another job once the result is forgotten. */
@@ -229,7 +229,7 @@ const takenOver = new Fault('hour-taken-over', 'another daemon has taken over th
 
 function lose(reading: WindowReading): void {
   reading.claim = claimAfter(reading.claim, { kind: 'refused' })
-  reading.stopping.abort(takenOver)
+  reading.stopController.abort(takenOver)
 }
 
 /** Many outcomes share a commit: the claim is asked for once. */

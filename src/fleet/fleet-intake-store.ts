@@ -39,7 +39,7 @@ interface FleetIntakeDeps {
   /** Whether the definition of a collector here counts, as a transaction sees it. */
   readonly counts: (collector: string, transaction: SharedTransaction) => Promise<boolean>
   /** Hours that are read while the database is away. */
-  readonly local: LocalHours
+  readonly localStore: LocalHours
   /** Whether this daemon checks the blocks of a chain again once they are final. */
   readonly checksFinality: (chainId: number) => boolean
   /** Part of each commit of a check of blocks: of a correction, and that there is none. @throws Fault `lease-lost` where another daemon may check blocks again */
@@ -79,8 +79,8 @@ export class FleetIntakeStore implements IntakeStore {
 
   /** As the outbox. While the database is away: as this daemon knows them. */
   pasts(metrics: readonly ValueToJudge[]): Promise<readonly (Past | undefined)[]> {
-    const { intake, local } = this.#deps
-    return intake.pasts(metrics).catch((error: unknown) => local.pasts(metrics, error))
+    const { intake, localStore } = this.#deps
+    return intake.pasts(metrics).catch((error: unknown) => localStore.pasts(metrics, error))
   }
 
   /** As the outbox; an error is mended later. */
@@ -91,7 +91,7 @@ export class FleetIntakeStore implements IntakeStore {
   /** As the outbox. Creates the jobs of lanes when no planning is in progress, so that a job sees every collector. */
   async planHours(plan: HourPlan): Promise<number> {
     this.#planning += 1
-    this.#deps.local.expect(plan)
+    this.#deps.localStore.expect(plan)
     try {
       const gaps = await this.#deps.intake.planHours(plan)
       const lane = await this.#deps.lanes.assigned(plan.collector)
@@ -109,11 +109,11 @@ export class FleetIntakeStore implements IntakeStore {
    * now, whether claimed or not.
    */
   async dueHours(request: DueHoursWanted): Promise<readonly DueHour[]> {
-    const { local } = this.#deps
-    await local.drain(request.nowMs)
+    const { localStore } = this.#deps
+    await localStore.drain(request.nowMs)
     const claimedHours = await this.#claimedHours(request).catch((error: unknown) => ({ error }))
     const isFailed = 'error' in claimedHours
-    const localHours = await local.dueHours(request, isFailed ? [] : claimedHours)
+    const localHours = await localStore.dueHours(request, isFailed ? [] : claimedHours)
     if (!isFailed) return [...claimedHours, ...localHours]
     if (localHours.length === 0) throw claimedHours.error
     return localHours
@@ -123,13 +123,13 @@ export class FleetIntakeStore implements IntakeStore {
     const { claims, lanes } = this.#deps
     const underWay = (request.underWay ?? []).map(({ collector, hour }) => ({ lane: lanes.of(collector) ?? '', hour }))
     await claims.claimFree(request.current, underWay)
-    const due = await Promise.all(
+    const dueHourLists = await Promise.all(
       claims.trusted.map(claimed => {
         const isUnderWay = underWay.some(({ lane, hour }) => lane === claimed.lane && hour === claimed.hour)
         return this.#dueOf(claimed, request, isUnderWay)
       }),
     )
-    return due.flat()
+    return dueHourLists.flat()
   }
 
   /** Free hours are looked for once a second, whatever is due here. */
@@ -144,16 +144,16 @@ export class FleetIntakeStore implements IntakeStore {
    * @throws Fault `hour-taken-over`, and stores nothing, when it has not
    */
   async record(outcome: CollectionOutcome, nowMs: number): Promise<Recorded> {
-    const { intake, local } = this.#deps
+    const { intake, localStore } = this.#deps
     // An hour that was asked for, or is read again, is no due hour of a lane.
     if (outcome.mode === 'correct') return intake.record(outcome, nowMs, this.#deps.requireHeld)
     if (outcome.unexpected) return intake.record(outcome, nowMs)
     try {
       const recorded = await this.#recordClaimed(outcome, nowMs)
-      local.recorded(outcome)
+      localStore.recorded(outcome)
       return recorded
     } catch (error) {
-      return local.keep(outcome, error)
+      return localStore.keep(outcome, error)
     }
   }
 
@@ -374,16 +374,17 @@ export class LocalHours {
     if (!this.#mayHave) return
     this.#mayHave = false
     const { outcomes, intake, log } = this.#deps
-    for (const local of outcomes.all()) {
-      const { collector, hour, failure } = local.outcome
+    for (const localOutcome of outcomes.all()) {
+      const { collector, hour, failure } = localOutcome.outcome
       const facts = { collector, hour: hourText(hour) }
       try {
-        const outcome = await this.#judged(local.outcome)
+        const outcome = await this.#judged(localOutcome.outcome)
         // It may have been away when the hour was to be planned.
-        const { added } = await intake.record(failure ? outcome : { ...outcome, unexpected: true }, nowMs)
-        outcomes.forget(local)
-        const message = added > 0 ? 'kept values are in the database now' : 'the database has these kept values already'
-        log.info({ ...facts, metrics: added }, message)
+        const { added: addedCount } = await intake.record(failure ? outcome : { ...outcome, unexpected: true }, nowMs)
+        outcomes.forget(localOutcome)
+        const message =
+          addedCount > 0 ? 'kept values are in the database now' : 'the database has these kept values already'
+        log.info({ ...facts, metrics: addedCount }, message)
       } catch (error) {
         this.#mayHave = true
         if (this.#isAway(error)) return
@@ -401,7 +402,7 @@ export class LocalHours {
       const hold = value.hold ?? (past && unitHold(value.metric, past))
       return hold ? { ...value, hold } : value
     })
-    return { ...outcome, acceptedValues: acceptedValues }
+    return { ...outcome, acceptedValues }
   }
 
   /** Why an outcome was not stored: a claim that ran out means that another daemon has the hour, or that the database is away. */

@@ -94,10 +94,10 @@ export class JobEngine {
   get troubles(): readonly string[] {
     const failingMs = this.#deps.time.steadyMs() - (this.#failingSinceMs ?? Number.POSITIVE_INFINITY)
     if (failingMs < failingMsMax) return []
-    const failing = Math.floor(failingMs / 1_000)
+    const failingSeconds = Math.floor(failingMs / 1_000)
     const explained = this.#deps.explain?.(this.#failure) ?? this.#failure
     const reason = explained instanceof Error ? explained.message : 'it does not answer'
-    return [`the database has accepted no claim of an hour for ${failing} s: ${reason}`]
+    return [`the database has accepted no claim of an hour for ${failingSeconds} s: ${reason}`]
   }
 
   /** Inserts jobs, except those whose id exists. @param tx to insert them in a transaction */
@@ -424,11 +424,11 @@ function engineClock(time: Pick<Time, 'nowMs' | 'sleep'>): Clock {
     },
     setInterval(act, ms) {
       const timer = new AbortController()
-      const again = (): void => {
+      const actAgain = (): void => {
         act()
         next()
       }
-      const next = () => void time.sleep(ms, timer.signal).then(again, () => {})
+      const next = () => void time.sleep(ms, timer.signal).then(actAgain, () => {})
       next()
       return timer
     },

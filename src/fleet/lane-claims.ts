@@ -198,12 +198,12 @@ export class LaneClaims {
   async #touch(queue: string, hours: readonly ClaimedHour[]): Promise<void> {
     const { engine, time } = this.#deps
     const sentAtMs = time.steadyMs()
-    const due = hours.filter(({ claim }) => isTouchDue(claim, sentAtMs))
+    const hoursToTouch = hours.filter(({ claim }) => isTouchDue(claim, sentAtMs))
     const keptIds = await engine.touch(
       queue,
-      due.map(({ claim }) => claim.attempt),
+      hoursToTouch.map(({ claim }) => claim.attempt),
     )
-    for (const claimedHour of due) {
+    for (const claimedHour of hoursToTouch) {
       const isKept = keptIds.has(claimedHour.claim.attempt.id)
       claimedHour.claim = claimAfter(claimedHour.claim, isKept ? { kind: 'touched', sentAtMs } : { kind: 'refused' })
       if (!isKept) this.forget(claimedHour)

@@ -171,8 +171,8 @@ export class Leases {
     const sentAtMs = time.steadyMs()
     const ownEntry = entry()
     const text = this.#textOf(ownEntry)
-    const before = this.#term
-    const isDescribed = before > 0 && text === this.#described
+    const termBefore = this.#term
+    const isDescribed = termBefore > 0 && text === this.#described
     const renewal = await store.renew(this.#holder, isDescribed ? undefined : ownEntry)
     this.#hasOthers = renewal.hasOthers
     if (renewal.isAnyOver) this.#isOverAtMs = sentAtMs
@@ -180,8 +180,8 @@ export class Leases {
     this.#failure = undefined
     const held = [...this.#all].reduce((count, lease) => count + lease.names.length, 0)
     // A server that took over from another one may lack the latest commits: then it begins again.
-    const isBehind = before > 0 && renewal.term === before && renewal.held < held
-    if (renewal.term !== before || isBehind) this.lose()
+    const isBehind = termBefore > 0 && renewal.term === termBefore && renewal.held < held
+    if (renewal.term !== termBefore || isBehind) this.lose()
     if (renewal.term === undefined) await this.#noteNamesake(ownEntry, renewal)
     if (renewal.term === undefined || isBehind) return
     // The claims of the process that had this name before have ended, too.
@@ -189,7 +189,7 @@ export class Leases {
     this.#othersUntilMs = undefined
     this.#term = renewal.term
     // With a new lease, it may have been forgotten meanwhile.
-    this.#described = before === 0 || renewal.term === before ? text : ''
+    this.#described = termBefore === 0 || renewal.term === termBefore ? text : ''
     this.#renewedAtMs = sentAtMs
     await learn(renewal.identities)
     await this.#take(renewal)
@@ -205,17 +205,17 @@ export class Leases {
   }
 
   /** Takes what is free, where something became free, or something else is wanted. */
-  async #take({ freed, isAnyOver }: RenewedLease): Promise<void> {
+  async #take({ freed: freedTerm, isAnyOver }: RenewedLease): Promise<void> {
     const { store, service, time } = this.#deps
-    const wanting = [...this.#all].flatMap(lease => lease.missing.map(name => ({ lease, name })))
-    const lookedFor = `${this.#term} ${freed} ${wanting.map(({ name }) => name).join(' ')}`
+    const missingNames = [...this.#all].flatMap(lease => lease.missing.map(name => ({ lease, name })))
+    const lookedFor = `${this.#term} ${freedTerm} ${missingNames.map(({ name }) => name).join(' ')}`
     // With a new term, what a process of this name had before is freed.
     if (!isAnyOver && lookedFor === this.#lookedFor) return
     const sentAtMs = time.steadyMs()
-    const names = wanting.map(({ name }) => name)
+    const names = missingNames.map(({ name }) => name)
     const takenNames = new Set(await store.claim(this.#holder, names, service))
     this.#lookedFor = isAnyOver ? undefined : lookedFor
-    for (const [lease, wanted] of Map.groupBy(wanting, ({ lease }) => lease)) {
+    for (const [lease, wanted] of Map.groupBy(missingNames, ({ lease }) => lease)) {
       const own = wanted.flatMap(({ name }) => (takenNames.has(name) ? [name] : []))
       if (own.length > 0) lease.taken(own, sentAtMs)
     }

@@ -49,9 +49,9 @@ export async function collectDerived(
 ): Promise<Collected[]> {
   if (runs.length === 0) return []
   const runValues = runs.flatMap(run => derivedValues(run.collector).map((value): WantedHours => ({ run, value })))
-  const of = runs.map(({ collector: { id: collector }, hour }) => ({ collector, hour }))
+  const collectorHours = runs.map(({ collector: { id: collector }, hour }) => ({ collector, hour }))
   const ranges = joined(runValues.flatMap(({ run: { hour }, value }) => inputRanges(value, hour)))
-  const inputs = await store.inputs(ranges, of)
+  const inputs = await store.inputs(ranges, collectorHours)
   const keys = runValues.map(({ run: { collector, hour }, value }) => {
     return { id: metricId(collector.protocolId, value.label), hour }
   })
@@ -90,8 +90,8 @@ export function withCollected(store: PastStore, newValues: readonly Accepted[]):
   if (newValues.length === 0) return store
   return {
     pasts: metrics => store.pasts(metrics),
-    inputs: async (ranges, of) => {
-      const { values, ...metadata } = await store.inputs(ranges, of)
+    inputs: async (ranges, collectorHours) => {
+      const { values, ...metadata } = await store.inputs(ranges, collectorHours)
       const valuesById = new Map([...values].map(([id, own]) => [id, new Map(own)]))
       for (const { metric, hold } of newValues) {
         const { id, hour, value, unit } = metric

@@ -18,12 +18,12 @@ interface Planned {
 
 /** The hours to expect of a collector; `undefined` for one that is expected only later. Pure. */
 export function hourPlanOf({ collector, history, current, catchUpMs }: Planned): HourPlan | undefined {
-  const { id, since, at } = collector
+  const { id, since, at: dayHours } = collector
   if (since !== undefined && since > current) return undefined
   return {
     collector: id,
     ...(history && since !== undefined && { since }),
-    ...(at && { at }),
+    ...(dayHours && { at: dayHours }),
     current,
     oldest: oldestCollected(current, { history }, catchUpMs),
     gapReason: history ? tooOld(catchUpMs) : hourPassed,
@@ -40,22 +40,22 @@ function tooOld(catchUpMs: number): Fault {
  * The due hours to start now. The current hour never waits for past ones; each collector has only a few past hours
  * under way, so that one that hangs delays no other.
  *
- * @param due in the order in which they are to be started
+ * @param dueHours in the order in which they are to be started
  * @param underWay running already; none of them is started again
  */
-export function startableHours(due: readonly DueHour[], underWay: readonly DueHour[], current: Hour): DueHour[] {
+export function startableHours(dueHours: readonly DueHour[], underWay: readonly DueHour[], current: Hour): DueHour[] {
   const countByCollector = new Map<string, number>()
-  const running = new Set<string>()
+  const runningKeys = new Set<string>()
   const start = ({ collector, hour }: DueHour) => {
-    running.add(`${hour} ${collector}`)
+    runningKeys.add(`${hour} ${collector}`)
     // The current hour does not count against the limit. Otherwise the past hours of one chain would start separately, each
     // with a call of its own.
     if (hour < current) countByCollector.set(collector, (countByCollector.get(collector) ?? 0) + 1)
   }
   underWay.forEach(start)
-  return due.filter(entry => {
+  return dueHours.filter(entry => {
     const hasRoom = entry.hour >= current || (countByCollector.get(entry.collector) ?? 0) < catchUpConcurrency
-    if (running.has(`${entry.hour} ${entry.collector}`) || !hasRoom) return false
+    if (runningKeys.has(`${entry.hour} ${entry.collector}`) || !hasRoom) return false
     start(entry)
     return true
   })

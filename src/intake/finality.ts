@@ -25,12 +25,12 @@ const changes = {
   block: {
     found: 'a reorg replaced the hour’s block',
     is: 'its block was replaced',
-    after: 'after a reorg',
+    reason: 'after a reorg',
   },
   logs: {
     found: 'the hour has other logs than a node answered',
     is: 'its logs have changed',
-    after: 'as its logs have changed',
+    reason: 'as its logs have changed',
   },
 } as const
 
@@ -119,10 +119,10 @@ export class Finality {
     const { time, signal, lastLookUp } = this.#deps
     const restMs = oldest + settlesPatientMax * chain.settleMs - time.nowMs()
     if (restMs <= 0) return
-    const waiting = new AbortController()
-    const alone = time.sleep(restMs, AbortSignal.any([signal, waiting.signal]))
+    const sleepController = new AbortController()
+    const alone = time.sleep(restMs, AbortSignal.any([signal, sleepController.signal]))
     await Promise.race([chain.nextLookUp, alone.catch(() => {}), ...(lastLookUp ? [lastLookUp] : [])])
-    waiting.abort()
+    sleepController.abort()
     signal.throwIfAborted()
   }
 
@@ -155,7 +155,7 @@ export class Finality {
     { id }: ChainReader,
     { hour, collector, block: blockRead }: PinnedHour,
     block: AsOfBlock,
-    because: Changed,
+    cause: Changed,
   ): Promise<void> {
     const { log } = this.#deps
     const facts = { chainId: id, collector, hour: hourText(hour), was: `${blockRead.number} ${blockRead.hash}` }
@@ -163,17 +163,17 @@ export class Finality {
     // It may be retried for long.
     const level = this.#reported.has(reportKey) ? 'debug' : 'warn'
     this.#reported.add(reportKey)
-    log[level]({ ...facts, is: `${block.number} ${block.hash}` }, `${changes[because].found}: reading it again`)
-    await this.#recollect(collector, hour, because)
+    log[level]({ ...facts, is: `${block.number} ${block.hash}` }, `${changes[cause].found}: reading it again`)
+    await this.#recollect(collector, hour, cause)
     this.#reported.delete(reportKey)
   }
 
   /** Reads an hour again and stores the changes: values that differ become due again. Rejects to be called again later. */
-  async #recollect(id: string, hour: Hour, because: Changed): Promise<void> {
+  async #recollect(id: string, hour: Hour, cause: Changed): Promise<void> {
     const { outbox, pipeline, collectors, describe, catchUpMs, time, log, signal } = this.#deps
     const collector = collectors.find(entry => entry.id === id)
     const description = collector && (await describe(collector))
-    const { is, after } = changes[because]
+    const { is, reason } = changes[cause]
     const staysAsItIs = `${is}, and it cannot be read again: its values stay as they are`
     const facts = { collector: id, hour: hourText(hour) }
     if (!collector || !description?.history) {
@@ -186,18 +186,18 @@ export class Finality {
     const hourToRead = { collector, description, hour, attempts: 0 }
     const [end] = await pipeline.collect([hourToRead], purpose, outbox.intake, signal)
     if (!end) return signal.throwIfAborted()
-    const { outcome, recorded: recordResult, collected } = end
+    const { outcome, recorded: recordResult, collectedValues } = end
     if (outcome.kind === 'left') throw outcome.fault
     if (outcome.kind === 'given-up') {
       log.error({ ...facts, fault: faultLine(outcome.fault) }, staysAsItIs)
       return
     }
-    const { corrected } = recordResult
+    const { corrected: correctedCount } = recordResult
     const consequence =
-      corrected > 0
-        ? `${corrected} of ${collected.acceptedValues.length} values differ and are pushed again`
+      correctedCount > 0
+        ? `${correctedCount} of ${collectedValues.acceptedValues.length} values differ and are pushed again`
         : 'the same values'
-    log.warn({ ...facts, corrected }, `read again ${after}: ${consequence}`)
+    log.warn({ ...facts, corrected: correctedCount }, `read again ${reason}: ${consequence}`)
   }
 }
 

@@ -105,10 +105,10 @@ export class HourReader {
       this.#quarantine(judgements.flatMap(({ next, wrong = [] }) => (next === 'again' ? wrong : [])))
       if (judgements.every(({ next }) => next === undefined)) {
         this.#quarantine(judgements.flatMap(({ wrong = [] }) => wrong))
-        return judgements.map(({ collected, confirmed = [], wrong = [] }, place) => {
+        return judgements.map(({ collected: collectedValues, confirmed = [], wrong = [] }, place) => {
           for (const { metric, hold } of confirmed) this.#logConfirmed(metric.id, hold?.reason, readings[place])
           const contradicted = [...(readings[place]?.contradicted ?? []), ...reasonsOf(wrong)]
-          return { ...this.#inTime(collected, runs[place]), ...(contradicted.length > 0 && { contradicted }) }
+          return { ...this.#inTime(collectedValues, runs[place]), ...(contradicted.length > 0 && { contradicted }) }
         })
       }
       const reads = readings.map(async (reading, place) => {
@@ -335,24 +335,24 @@ interface Vote {
   readonly topic: Topic
   /** Hosts with the answer of the first run, that one included. */
   readonly same: number
-  readonly against: readonly RunAnswer[]
+  readonly opposingAnswers: readonly RunAnswer[]
   /** Hosts with one and the same other answer, at most. */
   readonly otherwise: number
 }
 
 function votesOn(topics: readonly Topic[], first: RunAnswer, opinions: readonly RunAnswer[]): Vote[] {
-  const differing = opinions.map(other => {
+  const differingTopics = opinions.map(other => {
     const { labels, chainIds } = disagreementOf(first, other)
     return new Set<Topic>([...labels, ...chainIds])
   })
   return topics.map(topic => {
-    const against = opinions.filter((_, place) => differing[place]?.has(topic))
+    const opposingAnswers = opinions.filter((_, place) => differingTopics[place]?.has(topic))
     const agreeingOpinions = opinions.filter(
-      (other, place) => answerOf(other, topic) !== undefined && !differing[place]?.has(topic),
+      (other, place) => answerOf(other, topic) !== undefined && !differingTopics[place]?.has(topic),
     )
-    const byAnswer = Map.groupBy(against, other => answerOf(other, topic))
+    const byAnswer = Map.groupBy(opposingAnswers, other => answerOf(other, topic))
     const otherwise = Math.max(0, ...[...byAnswer.values()].map(({ length }) => length))
-    return { topic, same: 1 + agreeingOpinions.length, against, otherwise }
+    return { topic, same: 1 + agreeingOpinions.length, opposingAnswers, otherwise }
   })
 }
 
@@ -372,10 +372,10 @@ function judged(askedRun: AskedRun, chains: readonly ComparedChain[], pastOf: Pa
   if (!isCompared || labels.length === 0) return { collected: values }
   const need = Math.max(2, agree)
   const votes = votesOn([...labels, ...chainsRead.map(({ id }) => id)], first, opinions)
-  const isOpen = ({ topic, same, against, otherwise }: Vote) =>
-    same < need && otherwise < need && (typeof topic === 'string' || against.length > 0)
+  const isOpen = ({ topic, same, opposingAnswers, otherwise }: Vote) =>
+    same < need && otherwise < need && (typeof topic === 'string' || opposingAnswers.length > 0)
   if (isMore && votes.some(isOpen)) return { collected: values, next: 'another' }
-  return settled({ ...askedRun, collected: values, chainsRead: chainsRead, agree, need, votes, pastOf })
+  return settled({ ...askedRun, collected: values, chainsRead, agree, need, votes, pastOf })
 }
 
 function answeredLabels(first: RunAnswer): string[] {
@@ -397,10 +397,10 @@ interface Settling extends AskedRun {
   readonly pastOf: PastOf
 }
 
-function settled(settling: Settling): Judgement {
-  const { run, first, collected, chainsRead, agree, need, votes, isReadAgain } = settling
-  const lostVotes = votes.filter(({ same, against }) => same < need && against.length > 0)
-  const reason = lostVotes.length > 0 ? disagreementText(settling, lostVotes) : ''
+function settled(comparison: Settling): Judgement {
+  const { run, first, collected: collectedValues, chainsRead, agree, need, votes, isReadAgain } = comparison
+  const lostVotes = votes.filter(({ same, opposingAnswers }) => same < need && opposingAnswers.length > 0)
+  const reason = lostVotes.length > 0 ? disagreementText(comparison, lostVotes) : ''
   // An implausible jump is doubted where one host contradicts it, any other value only where as many hosts do.
   const doubted = agree > 1 ? lostVotes.filter(({ otherwise }) => otherwise >= need) : lostVotes
   const own = wrongHosts(doubted, chainsRead, () => [first]).map(one => ({ ...one, run, reason }))
@@ -408,22 +408,25 @@ function settled(settling: Settling): Judgement {
     return { collected: nothing(disagreement(reason)), wrong: own, ...(!isReadAgain && { next: 'again' }) }
   }
   const wonVotes = votes.filter(({ same }) => same >= need)
-  const wrong = wrongHosts(wonVotes, chainsRead, ({ against }) => against).map(one => {
-    return { ...one, run, reason: disagreementText(settling, wonVotes) }
+  const outvotedHosts = wrongHosts(wonVotes, chainsRead, ({ opposingAnswers }) => opposingAnswers).map(one => {
+    return { ...one, run, reason: disagreementText(comparison, wonVotes) }
   })
   if (agree === 1) {
-    const why = (label: string) => (reason === '' ? silenceAbout(label, settling).message : reason)
+    const reasonOf = (label: string) => (reason === '' ? silenceAbout(label, comparison).message : reason)
     const isAgreed = (label: string) => wonVotes.some(({ topic }) => topic === label)
-    return { ...confirmedJumps(collected, label => (isAgreed(label) ? undefined : why(label))), wrong }
+    return {
+      ...confirmedJumps(collectedValues, label => (isAgreed(label) ? undefined : reasonOf(label))),
+      wrong: outvotedHosts,
+    }
   }
   if (lostVotes.some(({ topic }) => typeof topic === 'number')) {
-    return { collected: nothing(disagreement(reason)), wrong }
+    return { collected: nothing(disagreement(reason)), wrong: outvotedHosts }
   }
-  const failures = lostLabels(settling, reason)
-  if (first.failed && Object.keys(failures).length === 0) return { collected, wrong }
+  const failures = lostLabels(comparison, reason)
+  if (first.failed && Object.keys(failures).length === 0) return { collected: collectedValues, wrong: outvotedHosts }
   const readings = Object.fromEntries(Object.entries(first.readings).filter(([label]) => !failures[label]))
   const left = { ...first, readings, failures: { ...first.failures, ...failures } }
-  return { ...confirmedJumps(checked(run, left, settling.pastOf), () => undefined), wrong }
+  return { ...confirmedJumps(checked(run, left, comparison.pastOf), () => undefined), wrong: outvotedHosts }
 }
 
 /**
@@ -433,39 +436,40 @@ function settled(settling: Settling): Judgement {
 function wrongHosts(
   votes: readonly Vote[],
   chainsRead: readonly ComparedChain[],
-  of: (vote: Vote) => readonly RunAnswer[],
+  pickAnswers: (vote: Vote) => readonly RunAnswer[],
 ): { readonly chain: ComparedChain; readonly host: string }[] {
-  const blocks = votes.filter(({ topic, against }) => typeof topic === 'number' && against.length > 0)
+  const blocks = votes.filter(({ topic, opposingAnswers }) => typeof topic === 'number' && opposingAnswers.length > 0)
   const relevant = blocks.length > 0 ? blocks : votes
   const suspects =
     blocks.length > 0 ? chainsRead.filter(({ id }) => blocks.some(({ topic }) => topic === id)) : chainsRead
   const [chain] = suspects
   if (!chain || suspects.length > 1) return []
-  const hosts = relevant.flatMap(vote => of(vote).flatMap(({ hosts }) => hosts[chain.id] ?? []))
+  const hosts = relevant.flatMap(vote => pickAnswers(vote).flatMap(({ hosts }) => hosts[chain.id] ?? []))
   return [...new Set(hosts)].map(host => ({ chain, host }))
 }
 
 /** Why labels fail that fewer hosts agree on than must. */
-function lostLabels(settling: Settling, reason: string): Record<string, FaultRecord> {
+function lostLabels(comparison: Settling, reason: string): Record<string, FaultRecord> {
   const failures: Record<string, FaultRecord> = {}
-  for (const { topic: label, same, against } of settling.votes) {
-    if (typeof label === 'number' || same >= settling.need) continue
-    const fault = against.length > 0 ? disagreement(reason) : notAsMany(settling.agree, silenceAbout(label, settling))
+  for (const { topic: label, same, opposingAnswers } of comparison.votes) {
+    if (typeof label === 'number' || same >= comparison.need) continue
+    const fault =
+      opposingAnswers.length > 0 ? disagreement(reason) : notAsMany(comparison.agree, silenceAbout(label, comparison))
     failures[label] = faultRecord(fault)
   }
   return failures
 }
 
-/** Holds of jumps are removed, or say why no other host has confirmed them. @param why of a label; `undefined` where one has */
+/** Holds of jumps are removed, or say why no other host has confirmed them. @param findReason of a label; `undefined` where one has */
 function confirmedJumps(
   values: Collected,
-  why: (label: string) => string | undefined,
+  findReason: (label: string) => string | undefined,
 ): Pick<Judgement, 'collected' | 'confirmed'> {
   const confirmedValues: Accepted[] = []
   const judgedValues = values.acceptedValues.map((value): Accepted => {
     const { metric, hold } = value
     if (hold?.kind !== 'jump') return value
-    const reason = why(labelOf(metric))
+    const reason = findReason(labelOf(metric))
     if (reason !== undefined) {
       return { metric, hold: { ...hold, reason: `${hold.reason}; not confirmed by another host: ${reason}` } }
     }
@@ -477,23 +481,23 @@ function confirmedJumps(
 
 /** Why no other host answers about a label. */
 function silenceAbout(label: string, { chainsRead, opinions, silence }: Settling): FaultRecord {
-  const silent = opinions.findLast(opinion => answerOf(opinion, label) === undefined)
-  const failure = silent?.failures[label]
+  const silentAnswer = opinions.findLast(opinion => answerOf(opinion, label) === undefined)
+  const failure = silentAnswer?.failures[label]
   if (failure) return failure
   if (silence) return faultRecord(silence)
-  const host = chainsRead.flatMap(({ id }) => silent?.hosts[id] ?? []).join(' and ') || 'the other host'
+  const host = chainsRead.flatMap(({ id }) => silentAnswer?.hosts[id] ?? []).join(' and ') || 'the other host'
   return { code: 'chain-unreachable', message: `${host} gives no value`, facts: {} }
 }
 
 /** Faults of the other host that say when to try again; any other one only means that too few hosts answer. */
 const passing: ReadonlySet<FaultCode> = new Set(['chain-behind', 'chain-unreachable', 'chain-reorganized'])
 
-function notAsMany(agree: number, why: FaultRecord): Fault {
-  const code = passing.has(why.code) ? why.code : 'chain-disagreement'
+function notAsMany(agree: number, fault: FaultRecord): Fault {
+  const code = passing.has(fault.code) ? fault.code : 'chain-disagreement'
   // Its own advice is that a second endpoint takes over.
-  const fix = code === 'chain-unreachable' ? 'mend that endpoint, or put one of another host under rpc:' : why.fix
-  return new Fault(code, `${agree} hosts must agree, and not as many endpoints answer: ${why.message}`, {
-    facts: why.facts,
+  const fix = code === 'chain-unreachable' ? 'mend that endpoint, or put one of another host under rpc:' : fault.fix
+  return new Fault(code, `${agree} hosts must agree, and not as many endpoints answer: ${fault.message}`, {
+    facts: fault.facts,
     ...(fix !== undefined && { fix }),
   })
 }
@@ -506,7 +510,7 @@ function disagreement(reason: string): Fault {
 
 /** The hosts with what each says of the first topic in dispute: of a block, where blocks differ. */
 function disagreementText({ first, opinions, chainsRead }: Settling, votes: readonly Vote[]): string {
-  const disputedVotes = votes.filter(({ against }) => against.length > 0)
+  const disputedVotes = votes.filter(({ opposingAnswers }) => opposingAnswers.length > 0)
   const { topic = '' } = disputedVotes.find(vote => typeof vote.topic === 'number') ?? disputedVotes[0] ?? {}
   const isBlock = typeof topic === 'number'
   const chains = isBlock ? chainsRead.filter(({ id }) => id === topic) : chainsRead

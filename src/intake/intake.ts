@@ -134,14 +134,14 @@ export class Intake {
     for (const collector of collectors) this.#plan(collector, current)
     await this.#endRetryWaits()
     const looked = this.#attention.take(collectors, time.nowMs())
-    const before = [...this.#underWay.keys()]
-    const due = await this.#dueHours(looked, before, current)
+    const underWayBefore = [...this.#underWay.keys()]
+    const dueHours = await this.#dueHours(looked, underWayBefore, current)
     if (this.#loop.signal.aborted || this.#clock.hour === undefined) return false
     // An hour that was recorded while the due ones were read is not started again.
-    const underWay = [...new Set([...before, ...this.#underWay.keys()])]
+    const underWay = [...new Set([...underWayBefore, ...this.#underWay.keys()])]
     const isPlanned = (id: string) => this.#planned.get(id) === current
-    for (const hours of this.#order.startable(due, underWay, current, isPlanned)) this.#start(hours)
-    const others = due.filter(one => !this.#isDerived(one))
+    for (const hours of this.#order.startable(dueHours, underWay, current, isPlanned)) this.#start(hours)
+    const others = dueHours.filter(one => !this.#isDerived(one))
     for (const one of startableHours(others, underWay, current)) this.#start([one])
     this.#finality.pass()
     return this.#attention.isLeft
@@ -162,12 +162,12 @@ export class Intake {
     const derived = collectors.filter(isDerived)
     const collectorsAndInputs = [...new Set([...collectors, ...derived.flatMap(one => this.#order.givers(one))])]
     const others = collectorsAndInputs.filter(one => !isDerived(one))
-    const due = await intake.dueHours(dueHoursWanted(others, underWay, current, nowMs))
+    const dueHours = await intake.dueHours(dueHoursWanted(others, underWay, current, nowMs))
     const ids = collectorsAndInputs.filter(isDerived).map(({ id }) => id)
-    if (ids.length === 0) return [...due]
+    if (ids.length === 0) return [...dueHours]
     const wanted = { collectors: ids, current, nowMs, limit: derivedHoursMax, underWay }
     const computable = (await intake.dueHours(wanted)).filter(one => this.#isDerived(one))
-    return [...due.filter(one => !this.#isDerived(one)), ...computable]
+    return [...dueHours.filter(one => !this.#isDerived(one)), ...computable]
   }
 
   async #endRetryWaits(): Promise<void> {
@@ -195,10 +195,10 @@ export class Intake {
   /** Waits, or less when something under way has ended. */
   async #rest(restMs: number): Promise<void> {
     const { time } = this.#deps
-    const waking = new AbortController()
-    const rested = time.sleep(restMs, waking.signal).then(() => this.#attention.rested())
+    const sleepController = new AbortController()
+    const rested = time.sleep(restMs, sleepController.signal).then(() => this.#attention.rested())
     await Promise.race([this.#wake.promise, rested.catch(() => {})])
-    waking.abort()
+    sleepController.abort()
     this.#wake = Promise.withResolvers<void>()
     if (this.#loop.signal.aborted) this.#wake.resolve()
   }
@@ -206,7 +206,7 @@ export class Intake {
   #plan(collector: CollectorConfig, current: Hour): void {
     const { id } = collector
     if (this.#planned.get(id) === current || this.#planning.has(id)) return
-    const planning = this.#planOne(collector, current)
+    const planEnd = this.#planOne(collector, current)
       .then(() => {
         this.#planned.set(id, current)
         this.#attention.changed(id)
@@ -214,7 +214,7 @@ export class Intake {
       })
       .catch(error => this.#tell(error, { collector: id }, 'cannot plan the hours'))
       .finally(() => this.#planning.delete(id))
-    this.#planning.set(id, planning)
+    this.#planning.set(id, planEnd)
   }
 
   async #planOne(collector: CollectorConfig, current: Hour): Promise<void> {
@@ -239,7 +239,7 @@ export class Intake {
     const [first] = hours
     const collector = first && this.#byId.get(first.collector)
     if (!collector) return
-    const running = this.#collect(collector, hours)
+    const collectionEnd = this.#collect(collector, hours)
       .catch(error => this.#restAfter(collector, error))
       .finally(() => {
         for (const due of hours) {
@@ -250,7 +250,7 @@ export class Intake {
         for (const { id } of this.#order.takers(collector)) this.#attention.changed(id)
         this.#wake.resolve()
       })
-    for (const due of hours) this.#underWay.set(due, running)
+    for (const due of hours) this.#underWay.set(due, collectionEnd)
   }
 
   /** Waits after the outbox refused a result (a full disk, say): the hour is still due. */
@@ -274,9 +274,10 @@ export class Intake {
     const asked = hours.map(one => ({ ...one, collector, description }))
     const ends = await this.#pipeline.collect(asked, due, outbox.intake, this.#loop.signal)
     const seconds = (time.steadyMs() - startedMs) / 1000
-    for (const { hour, collected } of ends) {
-      counters?.ran(collector.id, seconds, collected)
-      if (!collected.fault) this.#logCollected({ collector: collector.id, hour }, collected.acceptedValues.length)
+    for (const { hour, collectedValues } of ends) {
+      counters?.ran(collector.id, seconds, collectedValues)
+      if (!collectedValues.fault)
+        this.#logCollected({ collector: collector.id, hour }, collectedValues.acceptedValues.length)
     }
   }
 

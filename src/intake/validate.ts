@@ -64,11 +64,11 @@ export function metricsOf(
 
 /** Declared labels that a run does not mention, and must. */
 function missing({ metrics }: CollectorDescription, { readings, failures }: RunOutcome): Record<string, FaultRecord> {
-  const silent = Object.keys(metrics).filter(
+  const missingLabels = Object.keys(metrics).filter(
     label => !metrics[label]?.private && !Object.hasOwn(readings, label) && !Object.hasOwn(failures, label),
   )
   const faultOf = (label: string) => outputFault(label, `"${label}" is declared, but missing in what collect returned`)
-  return Object.fromEntries(silent.map(label => [label, faultOf(label)]))
+  return Object.fromEntries(missingLabels.map(label => [label, faultOf(label)]))
 }
 
 function metricOf(protocolId: string, label: string, hour: Hour, value: number, { unit, module }: MetricSpec): Metric {

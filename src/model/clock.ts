@@ -133,10 +133,13 @@ export function isPossible(instantMs: number): boolean {
 function judgeAlone(evidence: ClockEvidence): ClockVerdict {
   const { wallMs, evenMs, expectedTime, storedMs, configuredMs, witness } = evidence
   if (expectedTime?.isMet) return trusted(evidence, false)
-  const later = writtenLater(wallMs, evidence)
-  if (later !== undefined && evenMs < clockPatienceLongMs) {
+  const laterSentence = writtenLater(wallMs, evidence)
+  if (laterSentence !== undefined && evenMs < clockPatienceLongMs) {
     const end = `if it is right, it is believed once it has run evenly for ${clockPatienceLongMs / 60_000} min`
-    return doubted('written', `${later}: set it right (is NTP running?); ${end}, and nothing is collected until then`)
+    return doubted(
+      'written',
+      `${laterSentence}: set it right (is NTP running?); ${end}, and nothing is collected until then`,
+    )
   }
   if (expectedTime && evenMs < clockPatienceMs) {
     const by = spanText(wallMs - expectedTime.nowMs)

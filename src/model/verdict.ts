@@ -143,10 +143,10 @@ export function verdict(answer: Answer, batch: Batch): Verdict {
 }
 
 function accepted(answer: Extract<Answer, { kind: 'answered' }>, batch: Batch): Verdict {
-  const { status, body, described } = answer
+  const { status, body, described: description } = answer
   const result = readPushReport(body)
   if (!result) {
-    const what = described === undefined ? '' : ` (${status}: ${described})`
+    const what = description === undefined ? '' : ` (${status}: ${description})`
     const reason = `the answer is not a push result${what}: it is unknown what was stored`
     return { kind: 'transient', reason, status, isNoResult: true }
   }
@@ -160,13 +160,13 @@ function accepted(answer: Extract<Answer, { kind: 'answered' }>, batch: Batch): 
 function withErrors(status: number, result: PushReport, batch: Batch, warnings: readonly Remark[]): Verdict {
   const remarks = remarksOf(result.errors, batch)
   if (batch.length === 1) return { kind: 'refused', status, reason: remarks[0]?.text ?? '' }
-  const dead = deadOf(status, remarks)
+  const deadMetrics = deadOf(status, remarks)
   // Every metric is rejected: as with a 400 the cause may not be the metrics, which splitting finds out.
-  if (dead.length === batch.length) return { kind: 'refused', status, reason: remarks[0]?.text ?? '' }
-  const deliveredMetrics = batch.filter(metric => !dead.some(entry => entry.metric === metric))
+  if (deadMetrics.length === batch.length) return { kind: 'refused', status, reason: remarks[0]?.text ?? '' }
+  const deliveredMetrics = batch.filter(metric => !deadMetrics.some(entry => entry.metric === metric))
   const isMatched = result.errors.length <= remarksMax && remarks.every(({ metric, isGuess }) => metric && !isGuess)
   const addsUp = isMatched && result.processed === deliveredMetrics.length
-  if (addsUp) return { kind: 'settled', delivered: deliveredMetrics, dead, resend: [], warnings }
+  if (addsUp) return { kind: 'settled', delivered: deliveredMetrics, dead: deadMetrics, resend: [], warnings }
   // Errors without a certain metric: smaller batches show whose they are. A re-send only updates.
   return disputed(status, result, batch, warnings)
 }

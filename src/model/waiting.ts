@@ -27,16 +27,16 @@ export interface Reader {
 
 /** Why pushes to a destination wait, what happens next and when, and what to do; `undefined` when they do not wait. */
 export function waitingSentence(state: Wait, reader: Reader): string | undefined {
-  const { waiting, cure, notBeforeMs, probeAtMs } = state
-  if (waiting === undefined) return undefined
+  const { waiting: reason, cure, notBeforeMs, probeAtMs } = state
+  if (reason === undefined) return undefined
   const { nowMs, isUnattended } = reader
   if (cure === undefined) {
     const next = isUnattended ? `, ${unsentWords}` : ', and it is tried again'
-    return `${asSentence(waiting)} Nothing is lost${next}.`
+    return `${asSentence(reason)} Nothing is lost${next}.`
   }
   const isAskedToWait = notBeforeMs > nowMs
   const until = isUnattended ? ` until ${clockOf(notBeforeMs)}` : ''
-  const fact = `${capital(waiting)}${isAskedToWait ? `, and its Retry-After asks to wait${until}` : ''}. Nothing is lost`
+  const fact = `${capital(reason)}${isAskedToWait ? `, and its Retry-After asks to wait${until}` : ''}. Nothing is lost`
   const step = stepFor(cure)
   if (isUnattended) {
     if (cure !== 'service' && cure !== 'doctor') return `${fact}; ${step}, then: ${sendingCommands}.`

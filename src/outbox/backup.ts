@@ -27,18 +27,18 @@ export function backUpOutbox(folder: string, target: string): OutboxBackup {
   const [source, file] = [outboxFile(folder), resolve(target)]
   if (!mayBeThere(source)) throw new Fault('usage', `there is no outbox in ${folder} yet`, { fix: 'collect first' })
   if (existsSync(file)) throw taken(file)
-  const fresh = `${file}.${process.pid}`
+  const temporaryFile = `${file}.${process.pid}`
   try {
-    makeFile(fresh, file)
-    withReadableFile(folder, readable => copy(readable, fresh, file))
-    const damage = outboxSalvage.damageOf(fresh)
+    makeFile(temporaryFile, file)
+    withReadableFile(folder, readable => copy(readable, temporaryFile, file))
+    const damage = outboxSalvage.damageOf(temporaryFile)
     if (damage !== undefined) throw damaged(damage)
-    syncPath(fresh)
-    publish(fresh, file)
+    syncPath(temporaryFile)
+    publish(temporaryFile, file)
     return { file, bytes: statSync(file).size }
   } finally {
     // SQLite leaves a journal when it is interrupted.
-    for (const part of ['', '-journal', '-wal', '-shm']) rmSync(`${fresh}${part}`, { force: true })
+    for (const part of ['', '-journal', '-wal', '-shm']) rmSync(`${temporaryFile}${part}`, { force: true })
   }
 }
 
@@ -52,11 +52,11 @@ function makeFile(fresh: string, file: string): void {
   }
 }
 
-function copy(source: string, fresh: string, file: string): void {
+function copy(source: string, temporaryFile: string, file: string): void {
   const database = withFileFaults('the outbox', source, () => openReadOnly(source))
   try {
     // One read transaction, which keeps no writer waiting. SQLite's backup starts again at each write of another process.
-    database.prepare('VACUUM INTO ?').run(fresh)
+    database.prepare('VACUUM INTO ?').run(temporaryFile)
   } catch (error) {
     if (isDamage(error)) throw damaged(error instanceof Error ? error.message : String(error))
     throw isTrouble(error) ? fileFault('the copy', file, error) : error

@@ -137,12 +137,12 @@ export class LocalOutcomes {
 
   #write(name: string, text: string): void {
     makeFolders(this.#folder, 0o700)
-    const fresh = join(this.#folder, `${name}.${process.pid}`)
+    const temporaryFile = join(this.#folder, `${name}.${process.pid}`)
     try {
-      writeFileSync(fresh, text, { mode: 0o600, flush: true })
-      renameSync(fresh, join(this.#folder, name))
+      writeFileSync(temporaryFile, text, { mode: 0o600, flush: true })
+      renameSync(temporaryFile, join(this.#folder, name))
     } finally {
-      rmSync(fresh, { force: true })
+      rmSync(temporaryFile, { force: true })
     }
     syncPath(this.#folder)
   }

@@ -96,20 +96,22 @@ export async function moveToFolder({ folder, config, source, nowMs }: FolderMove
     import('./postgres/copy.ts'),
   ])
   const roles = new PostgresRoles(source, config)
-  const fresh = `${file}.copy`
+  const temporaryFile = `${file}.copy`
   // First of the database: a move that is refused there leaves nothing in the folder.
   const delivery = await roles.takeDelivery(nowMs)
   try {
     const daemonRole = takeDaemonRole(folder, config, nowMs)
     try {
-      const copy = await readTables(source, () => withFileFaults('the outbox', fresh, () => folderCopy(fresh)))
+      const copy = await readTables(source, () =>
+        withFileFaults('the outbox', temporaryFile, () => folderCopy(temporaryFile)),
+      )
       const daemon = await roles.daemon()
       if (daemon)
         throw new Fault('outbox-held', `a daemon has started meanwhile (pid ${daemon.pid})`, { fix: 'stop it first' })
-      renameSync(fresh, file)
+      renameSync(temporaryFile, file)
       return copy
     } finally {
-      removeCopy(fresh)
+      removeCopy(temporaryFile)
       daemonRole.release()
     }
   } finally {
@@ -117,14 +119,14 @@ export async function moveToFolder({ folder, config, source, nowMs }: FolderMove
   }
 }
 
-function removeCopy(fresh: string): void {
-  for (const suffix of ['', '-wal', '-shm']) rmSync(`${fresh}${suffix}`, { force: true })
+function removeCopy(temporaryFile: string): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(`${temporaryFile}${suffix}`, { force: true })
 }
 
 /** A new file that takes the rows of all tables, and is compared with them at the end. */
-function folderCopy(fresh: string) {
-  removeCopy(fresh)
-  const database = openDatabase(fresh, outboxSchema)
+function folderCopy(temporaryFile: string) {
+  removeCopy(temporaryFile)
+  const database = openDatabase(temporaryFile, outboxSchema)
   const digests = new Map<string, RowsDigest>()
   const tables = tableNames.map((table): ReadTable => {
     const columns = database
@@ -152,13 +154,17 @@ function folderCopy(fresh: string) {
 }
 
 /** @throws Fault `database-failed` when the rows of a table are not those that were read */
-function sameRows(database: Sqlite, table: string, before: RowsDigest | undefined): CopiedTable {
-  const after = new RowsDigest()
-  for (const row of database.prepare<[], unknown[]>(`SELECT * FROM ${table}`).raw().iterate()) after.add(row)
-  if (before?.text === after.text) return { table, rows: after.rows }
-  throw new Fault('database-failed', `the copy of ${table} differs from its rows (${before?.text}, ${after.text})`, {
-    fix: 'nothing was changed: try again',
-  })
+function sameRows(database: Sqlite, table: string, sourceDigest: RowsDigest | undefined): CopiedTable {
+  const copyDigest = new RowsDigest()
+  for (const row of database.prepare<[], unknown[]>(`SELECT * FROM ${table}`).raw().iterate()) copyDigest.add(row)
+  if (sourceDigest?.text === copyDigest.text) return { table, rows: copyDigest.rows }
+  throw new Fault(
+    'database-failed',
+    `the copy of ${table} differs from its rows (${sourceDigest?.text}, ${copyDigest.text})`,
+    {
+      fix: 'nothing was changed: try again',
+    },
+  )
 }
 
 /** A damaged outbox must not pass for a whole one. */

@@ -419,15 +419,15 @@ function page(
   store: Store,
   caller: StoredKey,
   protocolId: string | undefined,
-  after: HistoryCursor | undefined,
+  cursor: HistoryCursor | undefined,
   limit: number,
 ) {
   const protocols = store.protocols.writableBy(caller).filter(({ id }) => protocolId === undefined || id === protocolId)
-  const first = after ? protocols.findIndex(({ no }) => no === after.protocolNo) : 0
+  const first = cursor ? protocols.findIndex(({ no }) => no === cursor.protocolNo) : 0
   const rows: StoredValue[] = []
-  for (const { no } of first < 0 ? [] : protocols.slice(first)) {
+  for (const { no: protocolNo } of first < 0 ? [] : protocols.slice(first)) {
     if (rows.length > limit) break
-    const from = after?.protocolNo === no ? after : newestOf(no)
+    const from = cursor?.protocolNo === protocolNo ? cursor : newestOf(protocolNo)
     rows.push(...store.storedBy(caller.no, from, limit + 1 - rows.length))
   }
   return { rows, idByNo: new Map(protocols.map(({ no, id }) => [no, id])) }

@@ -119,7 +119,7 @@ async function publishOpenApi(server: WebServer): Promise<void> {
 /** Removes unused components: named schemas of other parts of the program. */
 function withoutUnused(document: ReturnType<typeof jsonSchemaTransformObject>): typeof document {
   if (!('components' in document)) return document
-  const { components, ...rest } = document
+  const { components, ...otherParts } = document
   const schemas: Record<string, unknown> = { ...components?.schemas }
   const names = new Set<string>()
   const follow = (part: unknown): void => {
@@ -129,7 +129,7 @@ function withoutUnused(document: ReturnType<typeof jsonSchemaTransformObject>): 
       follow(schemas[name])
     }
   }
-  follow(rest)
+  follow(otherParts)
   const kept = Object.fromEntries(Object.entries(schemas).filter(([name]) => names.has(name)))
   return { ...document, components: { ...components, schemas: kept } } as typeof document
 }

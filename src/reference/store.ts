@@ -111,12 +111,12 @@ function keysIn(database: Sqlite, time: Time) {
   const setRevoked = database.prepare<[number, number]>('UPDATE api_key SET revoked_at_ms = ? WHERE no = ?')
   const setSecret = database.prepare<[string, Buffer, number]>('UPDATE api_key SET prefix = ?, hash = ? WHERE no = ?')
 
-  const only = (text: string): number => {
-    const [key, ...further] = byText.all({ text })
+  const findKeyNo = (text: string): number => {
+    const [key, ...otherKeys] = byText.all({ text })
     if (!key) throw new Fault('usage', `no valid key has the name or prefix "${text}"`)
-    if (further.length === 0) return key.no
-    const prefixes = [key, ...further].map(({ prefix }) => prefix).join(', ')
-    throw new Fault('usage', `${further.length + 1} keys are named "${text}"`, { fix: `give a prefix: ${prefixes}` })
+    if (otherKeys.length === 0) return key.no
+    const prefixes = [key, ...otherKeys].map(({ prefix }) => prefix).join(', ')
+    throw new Fault('usage', `${otherKeys.length + 1} keys are named "${text}"`, { fix: `give a prefix: ${prefixes}` })
   }
 
   return {
@@ -139,7 +139,7 @@ function keysIn(database: Sqlite, time: Time) {
     list: () => allKeys.all().map(({ revokedAtMs, ...rest }) => ({ ...rest, revokedAtMs: revokedAtMs ?? undefined })),
     /** Makes a key invalid at once. @throws Fault `usage` when no key, or more than one, has that name or prefix */
     revoke(nameOrPrefix: string): void {
-      setRevoked.run(time.nowMs(), only(nameOrPrefix))
+      setRevoked.run(time.nowMs(), findKeyNo(nameOrPrefix))
     },
     /**
      * Gives an owner a new key; the old one is invalid at once, and ownership stays.
@@ -148,7 +148,7 @@ function keysIn(database: Sqlite, time: Time) {
      */
     rotate(nameOrPrefix: string): string {
       const made = newKey()
-      setSecret.run(made.prefix, made.hash, only(nameOrPrefix))
+      setSecret.run(made.prefix, made.hash, findKeyNo(nameOrPrefix))
       return made.key
     },
   }
@@ -260,7 +260,7 @@ function valuesIn(database: Sqlite) {
      JOIN form ON form.no = form_no WHERE metric.protocol_no = +? ORDER BY metric.id`,
   )
   // SQLite takes the bare column `value` from the row with the max.
-  const newest = database.prepare<[number, number, number], { metricNo: number; value: number; atMs: number }>(
+  const selectNewest = database.prepare<[number, number, number], { metricNo: number; value: number; atMs: number }>(
     `SELECT metric_no AS metricNo, value, max(at_ms) AS atMs FROM metric_value
      WHERE protocol_no = +? AND at_ms > ? AND at_ms <= ? GROUP BY metric_no`,
   )
@@ -278,7 +278,7 @@ function valuesIn(database: Sqlite) {
     latest: (protocolNo: number) => latest.all(protocolNo),
     /** The newest value of each metric of a protocol in `(afterMs, untilMs]`, by metric number. */
     newestWithin: (protocolNo: number, afterMs: number, untilMs: number) =>
-      new Map(newest.all(protocolNo, afterMs, untilMs).map(({ metricNo, value }) => [metricNo, value])),
+      new Map(selectNewest.all(protocolNo, afterMs, untilMs).map(({ metricNo, value }) => [metricNo, value])),
   }
 }
 

@@ -34,7 +34,7 @@ interface ReportDeps {
   /** Ends the exchange and all waits. */
   readonly stop: AbortSignal
   /** Ends the waits between attempts. Default: nothing but `stop`. */
-  readonly enough?: AbortSignal
+  readonly giveUpSignal?: AbortSignal
   /** Attempts, at most. Default: without end. */
   readonly attemptsMax?: number
 }
@@ -45,8 +45,8 @@ interface ReportDeps {
  * @returns `left` when it was ended before
  */
 export async function sendReport(report: OutgoingReport, deps: ReportDeps): Promise<'accepted' | 'refused' | 'left'> {
-  const { time, receiver, stop, enough, attemptsMax = Number.POSITIVE_INFINITY } = deps
-  const waitSignal = enough ? AbortSignal.any([stop, enough]) : stop
+  const { time, receiver, stop, giveUpSignal, attemptsMax = Number.POSITIVE_INFINITY } = deps
+  const waitSignal = giveUpSignal ? AbortSignal.any([stop, giveUpSignal]) : stop
   for (let attempt = 1; ; attempt += 1) {
     const verdict = await verdictOf(report, deps)
     if (stop.aborted) return 'left'

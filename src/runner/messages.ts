@@ -378,11 +378,11 @@ export function frameReader(take: (value: unknown) => void): (piece: Buffer) => 
     while (length >= bytesWanted) {
       const bytes = pieces.length === 1 ? (pieces[0] ?? piece) : Buffer.concat(pieces)
       const end = 4 + bytes.readUInt32LE()
-      const whole = bytes.length >= end
-      pieces = [whole ? bytes.subarray(end) : bytes]
-      length = whole ? bytes.length - end : bytes.length
-      bytesWanted = whole ? 4 : end
-      if (whole) take(deserialize(bytes.subarray(4, end)))
+      const isComplete = bytes.length >= end
+      pieces = [isComplete ? bytes.subarray(end) : bytes]
+      length = isComplete ? bytes.length - end : bytes.length
+      bytesWanted = isComplete ? 4 : end
+      if (isComplete) take(deserialize(bytes.subarray(4, end)))
     }
   }
 }

@@ -207,12 +207,12 @@ export function listLostHours(database: Sqlite, { from, current, collectors, sin
   const completeHours = database.prepare<[], { hour: number; collector: number }>(complete).all()
   const take = database.prepare('DELETE FROM lost WHERE hour = @hour AND collector = @collector')
   for (const row of completeHours) take.run(row)
-  const again = `INSERT INTO collection (hour, collector, state, fault, fault_code, metrics, digest)
+  const dueAgainSql = `INSERT INTO collection (hour, collector, state, fault, fault_code, metrics, digest)
     SELECT lost.hour, lost.collector, 0, ?, ?, coalesce(found.metrics, 0), coalesce(found.digest, 0)
     FROM lost LEFT JOIN found USING (hour, collector) WHERE true
     ON CONFLICT (hour, collector) DO UPDATE SET state = 0, attempts = 0, next_attempt_ms = 0, fault = excluded.fault, fault_code = excluded.fault_code,
       metrics = excluded.metrics, digest = excluded.digest`
-  database.prepare(again).run(fault, hourLost.code)
+  database.prepare(dueAgainSql).run(fault, hourLost.code)
   return database
     .prepare<[], { collector: string; hours: number; oldest: number; newest: number }>(
       `SELECT name AS collector, count(*) AS hours, min(hour) AS oldest, max(hour) AS newest

@@ -37,12 +37,12 @@ function freshFile(file: string): string {
 }
 
 /** Renames the new file to its "whole" name. @returns path that the damaged one will be moved to */
-function callWhole(file: string, at: string): string {
+function callWhole(file: string, nameSuffix: string): string {
   const fresh = `${file}.salvaging`
   syncPath(fresh)
-  renameSync(fresh, `${file}${wholePart}${at}`)
+  renameSync(fresh, `${file}${wholePart}${nameSuffix}`)
   syncPath(dirname(file))
-  return `${file}${asidePart}${at}`
+  return `${file}${asidePart}${nameSuffix}`
 }
 
 /** Moves the damaged file, its log and its index aside. */
@@ -53,18 +53,18 @@ function moveAside(file: string, aside: string): void {
 }
 
 /** Moves the whole file into place. */
-function moveIn(file: string, at: string): void {
-  renameSync(`${file}${wholePart}${at}`, file)
+function moveIn(file: string, nameSuffix: string): void {
+  renameSync(`${file}${wholePart}${nameSuffix}`, file)
   syncPath(dirname(file))
 }
 
 /** A file name for an instant that is not taken yet: `20261120T130000Z`. */
 function nameFor(file: string, nowMs: number): string {
-  const at = new Date(nowMs).toISOString().replace(/[-:]|\.\d+/g, '')
+  const instantText = new Date(nowMs).toISOString().replace(/[-:]|\.\d+/g, '')
   const isTaken = (name: string) =>
     readdirSync(dirname(file)).some(found => found.startsWith(`${basename(file)}${asidePart}${name}`))
-  if (!isTaken(at)) return at
-  for (let number = 2; ; number += 1) if (!isTaken(`${at}.${number}`)) return `${at}.${number}`
+  if (!isTaken(instantText)) return instantText
+  for (let number = 2; ; number += 1) if (!isTaken(`${instantText}.${number}`)) return `${instantText}.${number}`
 }
 
 /** A text that changes when the file or its log is written to. */
@@ -197,7 +197,7 @@ function fill(
   database.pragma('synchronous = FULL')
   database.pragma('wal_checkpoint(TRUNCATE)')
   const metrics = database.prepare<[], number>('SELECT count(*) FROM outbox').pluck()
-  return { metrics: metrics.get() ?? 0, lostHours: lostHours }
+  return { metrics: metrics.get() ?? 0, lostHours }
 }
 
 /**
@@ -208,11 +208,11 @@ function load(database: Sqlite, pages: PageFile, damagedFile: string): void {
   prepareLoad(database)
   loadRows(database, pages, 'newest')
   if (!pages.hasGap) return
-  const older = openPages(damagedFile, 'unbroken')
+  const olderPages = openPages(damagedFile, 'unbroken')
   try {
-    loadRows(database, older, 'older')
+    loadRows(database, olderPages, 'older')
   } finally {
-    older.close()
+    olderPages.close()
   }
 }
 
@@ -293,17 +293,17 @@ export class Salvage {
    * @throws Fault `outbox-unusable` for a file of another version
    */
   salvage(file: string, reason: string, context: SalvageContext): Salvaged {
-    const at = nameFor(file, context.nowMs)
+    const nameSuffix = nameFor(file, context.nowMs)
     const diskState = diskStateOf(file)
-    let remade = remake(file, file, this.#tables, context)
-    const aside = callWhole(file, at)
+    let remakeResult = remake(file, file, this.#tables, context)
+    const aside = callWhole(file, nameSuffix)
     moveAside(file, aside)
     if (diskStateOf(aside) !== diskState) {
       // A command that had the outbox open has written while it was read.
-      remade = remake(aside, file, this.#tables, context)
-      callWhole(file, at)
+      remakeResult = remake(aside, file, this.#tables, context)
+      callWhole(file, nameSuffix)
     }
-    moveIn(file, at)
-    return { reason, aside, ...remade }
+    moveIn(file, nameSuffix)
+    return { reason, aside, ...remakeResult }
   }
 }

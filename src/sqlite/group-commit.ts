@@ -33,11 +33,11 @@ export function groupCommit(
   rowsMax = Number.POSITIVE_INFINITY,
   whenFree: <T>(commit: () => T) => Promise<T> = async commit => commit(),
 ): Commit {
-  const alone = database.transaction((work: CommitWork['work']) => work())
-  const together = database.transaction((jobs: readonly CommitJob[]) =>
+  const runWork = database.transaction((work: CommitWork['work']) => work())
+  const runJobs = database.transaction((jobs: readonly CommitJob[]) =>
     jobs.map(({ request, resolve, reject }): Announce => {
       try {
-        const say = alone(request.work)
+        const say = runWork(request.work)
         return () => {
           say()
           resolve()
@@ -51,7 +51,7 @@ export function groupCommit(
   )
 
   const commitAll = async (jobs: readonly CommitJob[]): Promise<void> => {
-    for (const say of await whenFree(() => together.immediate(jobs))) say()
+    for (const say of await whenFree(() => runJobs.immediate(jobs))) say()
   }
   const scheduler = new BatchScheduler<CommitWork, void>(commitAll, {
     sizeOf: ({ rows }) => rows,

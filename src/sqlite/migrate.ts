@@ -91,16 +91,16 @@ function dataVersion(database: Sqlite): unknown {
  * @returns path of the copy
  */
 function backUp(database: Sqlite, file: string): string {
-  const fresh = `${file}.part`
-  const parts = [fresh, `${fresh}-journal`]
+  const temporaryFile = `${file}.part`
+  const parts = [temporaryFile, `${temporaryFile}-journal`]
   for (const part of parts) rmSync(part, { force: true })
   try {
-    closeSync(openSync(fresh, 'wx', 0o600))
-    database.prepare('VACUUM INTO ?').run(fresh)
-    if (existsSync(file) && isSameContent(file, fresh)) return file
-    syncPath(fresh)
+    closeSync(openSync(temporaryFile, 'wx', 0o600))
+    database.prepare('VACUUM INTO ?').run(temporaryFile)
+    if (existsSync(file) && isSameContent(file, temporaryFile)) return file
+    syncPath(temporaryFile)
     const copy = existsSync(file) ? `${file}-2` : file
-    renameSync(fresh, copy)
+    renameSync(temporaryFile, copy)
     syncPath(dirname(file))
     return copy
   } finally {

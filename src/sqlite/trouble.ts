@@ -164,11 +164,11 @@ function tryWriting(path: string): void {
 
 /** SQLite needs several descriptors, and has given back those that it got. */
 function tryOpeningMore(): void {
-  const open: number[] = []
+  const descriptors: number[] = []
   try {
-    for (let more = 0; more < 8; more += 1) open.push(openSync('/dev/null', 'r'))
+    for (let more = 0; more < 8; more += 1) descriptors.push(openSync('/dev/null', 'r'))
   } finally {
-    for (const descriptor of open) closeSync(descriptor)
+    for (const descriptor of descriptors) closeSync(descriptor)
   }
 }
 

@@ -82,7 +82,7 @@ interface IdleLane {
 /** Rows of a fleet, and the database's clock when they were read, in milliseconds since 1970. */
 interface FleetRows {
   readonly daemons: readonly SeenDaemon[]
-  readonly due: readonly DueLane[]
+  readonly dueLanes: readonly DueLane[]
   readonly nowMs: number
   /** The service that counts for the fleet; absent until one was written. */
   readonly service?: Identity
@@ -130,7 +130,7 @@ export async function readFleet({
   const store = outbox.sharedOutbox?.store
   if (!store) return undefined
   const collectors = config.protocols.flatMap(protocol => protocol.collectors.map(({ id }) => id))
-  const [databaseNowMs, daemons, due, [service]] = await Promise.all([
+  const [databaseNowMs, daemons, dueLanes, [service]] = await Promise.all([
     store.nowMs(),
     store.daemons(),
     store.dueLanes(collectors, hourAt(nowMs)),
@@ -139,7 +139,7 @@ export async function readFleet({
   const protocolIds = config.protocols.map(({ id }) => id)
   const otherService = otherServiceSentence(serviceAt(serviceAddress(config)), service)
   const troubles = daemonTroubles ?? [otherService ?? [], fleetTroubles].flat()
-  return fleetState({ daemons, due, nowMs: databaseNowMs, protocolIds, troubles, ...(service && { service }) })
+  return fleetState({ daemons, dueLanes, nowMs: databaseNowMs, protocolIds, troubles, ...(service && { service }) })
 }
 
 /** Digest of a part of a configuration, as daemons announce it. */
@@ -157,7 +157,14 @@ export function rolesText({ delivers, isReporting }: Pick<FleetDaemon, 'delivers
 }
 
 /** The state of a fleet by its rows. Pure. */
-export function fleetState({ daemons, due, nowMs, service, protocolIds = [], troubles = [] }: FleetRows): FleetState {
+export function fleetState({
+  daemons,
+  dueLanes,
+  nowMs,
+  service,
+  protocolIds = [],
+  troubles = [],
+}: FleetRows): FleetState {
   const members = daemons.map(({ name, version, digest, lanes, roles, startedAtMs, seenAtMs }): FleetDaemon => {
     const isAway = nowMs - seenAtMs > daemonAwayMs
     // Others have taken over what it had.
@@ -172,11 +179,11 @@ export function fleetState({ daemons, due, nowMs, service, protocolIds = [], tro
       ...(isAway && { isAway: true as const }),
     }
   })
-  const living = members.filter(({ isAway }) => !isAway)
+  const livingDaemons = members.filter(({ isAway }) => !isAway)
   const livingRows = daemons.filter((_, place) => !members[place]?.isAway)
-  const workedLanes = new Set(living.flatMap(({ lanes }) => lanes))
-  const differing = [
-    ...versionDifference(living),
+  const workedLanes = new Set(livingDaemons.flatMap(({ lanes }) => lanes))
+  const fleetDifferences = [
+    ...versionDifference(livingDaemons),
     ...configurationDifferences(livingRows, protocolIds, service),
     ...livingRows.flatMap(row => serviceDifference(row, service)),
     ...livingRows.flatMap(definitionDifference),
@@ -188,9 +195,11 @@ export function fleetState({ daemons, due, nowMs, service, protocolIds = [], tro
   return {
     daemons: members,
     troubles: [...new Set(troubles.map(asSentence))],
-    idleLanes: due.filter(({ lane }) => !workedLanes.has(lane)).map(lane => ({ ...lane, reason: idleSentence(lane) })),
-    differences: differing.map(({ reason, fix }) => `${reason}. ${fix}.`),
-    differing,
+    idleLanes: dueLanes
+      .filter(({ lane }) => !workedLanes.has(lane))
+      .map(lane => ({ ...lane, reason: idleSentence(lane) })),
+    differences: fleetDifferences.map(({ reason, fix }) => `${reason}. ${fix}.`),
+    differing: fleetDifferences,
   }
 }
 
@@ -208,8 +217,8 @@ function idleFix(lane: string): string {
   return `Start a daemon whose fleet.lanes has it${needs}`
 }
 
-function versionDifference(living: readonly FleetDaemon[]): FleetDifference[] {
-  const groups = grouped(living, ({ version }) => version)
+function versionDifference(livingDaemons: readonly FleetDaemon[]): FleetDifference[] {
+  const groups = grouped(livingDaemons, ({ version }) => version)
   if (groups.length < 2) return []
   const each = groups.map(([version, names]) => `${version} on ${names}`).join(', ')
   return [{ kind: 'version', reason: `The daemons have different versions: ${each}`, fix: 'Update them to the same' }]
@@ -231,37 +240,37 @@ const partWords: Readonly<Record<(typeof configurationParts)[number], readonly [
 
 /** @param service where it is known, each daemon with another one is named alone */
 function configurationDifferences(
-  living: readonly SeenDaemon[],
+  livingDaemons: readonly SeenDaemon[],
   protocolIds: readonly string[],
   service: Identity | undefined,
 ): FleetDifference[] {
   return configurationParts.flatMap((part, place) => {
     const [partName, fix] = partWords[part]
-    if (part === 'keys') return keyDifference(living, protocolIds)
+    if (part === 'keys') return keyDifference(livingDaemons, protocolIds)
     if (part === 'service' && service) return []
-    const groups = grouped(living, ({ digest }) => shortHex(partOf(digest, place)))
+    const groups = grouped(livingDaemons, ({ digest }) => shortHex(partOf(digest, place)))
     const reason = `The daemons have different ${partName}: ${eachOf(groups)}`
     return groups.length < 2 ? [] : [{ kind: part, reason, fix }]
   })
 }
 
 /** The first protocol that daemons push with different keys to one service, and how many more. A key belongs to its service. */
-function keyDifference(living: readonly SeenDaemon[], protocolIds: readonly string[]): FleetDifference[] {
+function keyDifference(livingDaemons: readonly SeenDaemon[], protocolIds: readonly string[]): FleetDifference[] {
   const idOf = new Map(protocolIds.map(id => [partDigest(id).toString('hex'), id]))
-  const keysOf = new Map(living.map(({ name, digest }) => [name, keyDigests(digest)]))
+  const keysOf = new Map(livingDaemons.map(({ name, digest }) => [name, keyDigests(digest)]))
   const protocols = new Set([...keysOf.values()].flatMap(keys => [...keys.keys()]))
-  const different = [...protocols].flatMap(protocol => {
-    const having = living.filter(({ name }) => keysOf.get(name)?.has(protocol))
+  const keyDifferences = [...protocols].flatMap(protocol => {
+    const having = livingDaemons.filter(({ name }) => keysOf.get(name)?.has(protocol))
     const byService = Map.groupBy(having, ({ digest }) => partOf(digest, 0).toString('hex'))
     return [...byService.values()].flatMap(pushing => {
       const groups = grouped(pushing, ({ name }) => keysOf.get(name)?.get(protocol) ?? '')
       return groups.length < 2 ? [] : [{ id: idOf.get(protocol) ?? 'a protocol', groups }]
     })
   })
-  const [first] = different
+  const [first] = keyDifferences
   if (!first) return []
   const [what, fix] = partWords.keys
-  const more = different.length > 1 ? ` and ${different.length - 1} more` : ''
+  const more = keyDifferences.length > 1 ? ` and ${keyDifferences.length - 1} more` : ''
   const reason = `The daemons have different ${what} for ${first.id}${more}: ${eachOf(first.groups)}`
   return [{ kind: 'keys', reason, fix }]
 }
@@ -311,18 +320,18 @@ function firstOf([first = '', ...more]: readonly string[]): string {
   return more.length === 0 ? first : `${first} and ${more.length} more`
 }
 
-function definitionDifference({ name, differing }: SeenDaemon): FleetDifference[] {
-  const [first] = differing
+function definitionDifference({ name, differing: collectorIds }: SeenDaemon): FleetDifference[] {
+  const [first] = collectorIds
   if (first === undefined) return []
-  const named = firstOf(differing)
+  const named = firstOf(collectorIds)
   const reason = `${name} defines ${named} otherwise (code or options): it leaves its hours to the other daemons`
   const fix = `Give all the same configuration, or run tidegauge fleet take collector ${first} where the right one is`
   return [{ kind: 'definition', daemon: name, reason, fix }]
 }
 
-function failure({ name, failing }: SeenDaemon): FleetDifference[] {
-  if (failing === undefined) return []
-  const reason = `${name} does not get through to the service: ${failing}`
+function failure({ name, failing: failureCause }: SeenDaemon): FleetDifference[] {
+  if (failureCause === undefined) return []
+  const reason = `${name} does not get through to the service: ${failureCause}`
   const fix = `Where another daemon does, that one delivers; tidegauge doctor on ${name} says what to do`
   return [{ kind: 'failing', daemon: name, reason, fix }]
 }
@@ -342,9 +351,9 @@ function clockDifference({ name, clockOffMs }: SeenDaemon): FleetDifference[] {
 
 /** The names of daemons with the same value, by value. */
 function grouped<T extends { readonly name: string }>(
-  living: readonly T[],
+  livingDaemons: readonly T[],
   ofDaemon: (daemon: T) => string,
 ): [string, string][] {
-  const groups = Map.groupBy(living, ofDaemon)
+  const groups = Map.groupBy(livingDaemons, ofDaemon)
   return [...groups].map(([value, daemons]) => [value, daemons.map(({ name }) => name).join(' and ')])
 }

@@ -65,10 +65,10 @@ export async function metricHistory(input: HistoryInput, metricName: string): Pr
   const hours = hoursFrom(input.from ?? hourAfter(to, 1 - historyHours), to)
   const entries = await outbox.operators.history(id, hours[0], hours.at(-1))
   const entryOf = new Map(entries.map(entry => [entry.hour, entry]))
-  const newest = [...entryOf.values()].findLast(({ state }) => state !== 'dropped')
-  if (!newest) return undefined
-  const { collector, protocolId, unit } = newest
-  const reasons = await reasonsOf(outbox, newest, hours)
+  const newestEntry = [...entryOf.values()].findLast(({ state }) => state !== 'dropped')
+  if (!newestEntry) return undefined
+  const { collector, protocolId, unit } = newestEntry
+  const reasons = await reasonsOf(outbox, newestEntry, hours)
   const looks = await outbox.status.hoursOfAll([collector], hours[0] ?? to, to)
   const allHours = hours.map((hour, place) => historyHour(hour, entryOf.get(hour), looks[place], reasons.get(hour)))
   const isConfigured = config.protocols.some(({ collectors }) => collectors.some(one => one.id === collector))
@@ -98,11 +98,13 @@ async function reasonsOf(
   if (first === undefined || last === undefined) return new Map()
   const { failed } = await status.reasons(first, last, reasonsMax)
   const ownRows = failed.filter(row => row.collector === collector)
-  const dead = await operators.deadOrHeld({ state: 'dead', ids: [id] })
+  const deadMetrics = await operators.deadOrHeld({ state: 'dead', ids: [id] })
   const heldMetrics = await operators.deadOrHeld({ state: 'held', ids: [id] })
   return new Map([
     ...ownRows.flatMap(({ hour, fault }) => (fault ? [[hour, fault.message] as const] : [])),
-    ...[...dead, ...heldMetrics].filter(metric => metric.id === id).map(({ hour, reason }) => [hour, reason] as const),
+    ...[...deadMetrics, ...heldMetrics]
+      .filter(metric => metric.id === id)
+      .map(({ hour, reason }) => [hour, reason] as const),
   ])
 }
 
@@ -112,9 +114,9 @@ function historyHour(
   look: HourOfAll | undefined,
   reason: string | undefined,
 ): HistoryHour {
-  const why = reason === undefined ? {} : { reason }
+  const reasonFields = reason === undefined ? {} : { reason }
   if (entry) {
-    const { value, unit, state, collectedMs, deliveredMs, earlier } = entry
+    const { value, unit, state, collectedMs, deliveredMs, earlier: earlierValues } = entry
     return {
       hour,
       state,
@@ -122,13 +124,13 @@ function historyHour(
       ...(unit !== undefined && { unit }),
       collectedMs,
       ...(deliveredMs !== undefined && { deliveredMs }),
-      ...(earlier.length > 0 && { earlier }),
-      ...(state === 'dead' || state === 'held' ? why : {}),
+      ...(earlierValues.length > 0 && { earlier: earlierValues }),
+      ...(state === 'dead' || state === 'held' ? reasonFields : {}),
     }
   }
   const state = look?.stateOf(0)
   if (state === undefined) return { hour, state: 'unexpected' }
-  return state === 'collected' ? { hour, state: 'none' } : { hour, state, ...why }
+  return state === 'collected' ? { hour, state: 'none' } : { hour, state, ...reasonFields }
 }
 
 const columns = ['hour', 'value', 'unit', 'state', 'collected', 'delivered', 'corrected', 'before', 'reason']
@@ -138,17 +140,19 @@ const columns = ['hour', 'value', 'unit', 'state', 'collected', 'delivered', 'co
  * last replaced, and `before` are the values until then, the oldest first, separated by blanks.
  */
 export function historyCsv({ hours }: { readonly hours: readonly HistoryHour[] }): string {
-  const rows = hours.map(({ hour, value, unit = '', state, collectedMs, deliveredMs, earlier = [], reason = '' }) => [
-    hourText(hour),
-    value === undefined ? '' : String(value),
-    csvField(unit),
-    state,
-    instant(collectedMs),
-    instant(deliveredMs),
-    instant(earlier.at(-1)?.untilMs),
-    earlier.map(one => String(one.value)).join(' '),
-    csvField(reason),
-  ])
+  const rows = hours.map(
+    ({ hour, value, unit = '', state, collectedMs, deliveredMs, earlier: earlierValues = [], reason = '' }) => [
+      hourText(hour),
+      value === undefined ? '' : String(value),
+      csvField(unit),
+      state,
+      instant(collectedMs),
+      instant(deliveredMs),
+      instant(earlierValues.at(-1)?.untilMs),
+      earlierValues.map(one => String(one.value)).join(' '),
+      csvField(reason),
+    ],
+  )
   return [columns, ...rows].map(row => `${row.join(',')}\r\n`).join('')
 }
 

@@ -46,10 +46,10 @@ function written(value: unknown, name: string): unknown {
   // The facts of a fault have names of their own.
   if (typeof value !== 'object' || value === null || name === 'facts') return value
   return Object.fromEntries(
-    Object.entries(value).map(([key, each]) => {
-      if (typeof each !== 'number' || key === 'skewMs') return [key, written(each, key)]
-      if (key.endsWith('Ms')) return [key.slice(0, -'Ms'.length), new Date(each).toISOString()]
-      return [key, key !== 'hours' && hourNames.has(key) ? hourText(each as Hour) : each]
+    Object.entries(value).map(([key, fieldValue]) => {
+      if (typeof fieldValue !== 'number' || key === 'skewMs') return [key, written(fieldValue, key)]
+      if (key.endsWith('Ms')) return [key.slice(0, -'Ms'.length), new Date(fieldValue).toISOString()]
+      return [key, key !== 'hours' && hourNames.has(key) ? hourText(fieldValue as Hour) : fieldValue]
     }),
   )
 }

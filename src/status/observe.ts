@@ -122,7 +122,10 @@ function gateState(destination: string, state: DestinationState, reader: Reader)
   ]
 }
 
-function backlogState({ protocols }: Config, { backlog, due }: Pick<Overview, 'backlog' | 'due'>): BacklogState {
+function backlogState(
+  { protocols }: Config,
+  { backlog, due: lateMetrics }: Pick<Overview, 'backlog' | 'due'>,
+): BacklogState {
   const protocolIds = new Set(protocols.map(({ id }) => id))
   return {
     byProtocol: [...backlog.byProtocol]
@@ -133,7 +136,7 @@ function backlogState({ protocols }: Config, { backlog, due }: Pick<Overview, 'b
         due: counts.due,
         ...(!protocolIds.has(protocolId) && { isRemoved: true as const }),
       })),
-    ...(due && { late: due }),
+    ...(lateMetrics && { late: lateMetrics }),
   }
 }
 
@@ -433,14 +436,14 @@ export async function scrape(observation: Scraped): Promise<Scrape> {
     oldest: await outbox.status.oldestHours(ids, protocolIds, current),
     newestDelivered: await newestDelivered(observation, hours),
   }
-  const newest = await outbox.status.newest(hourAfter(current, 1 - valueHours), current)
+  const newestMetrics = await outbox.status.newest(hourAfter(current, 1 - valueHours), current)
   const gaps = await outbox.status.gapCounts(ids, first, current)
   const overview = await outbox.status.overview(latenessWanted(observation))
   return {
     ...stateOf(observation, overview, await readFleet(observation)),
     hours,
     ages,
-    values: newest.filter(({ state, protocolId }) => shownStates.has(state) && protocolIds.includes(protocolId)),
+    values: newestMetrics.filter(({ state, protocolId }) => shownStates.has(state) && protocolIds.includes(protocolId)),
     gaps,
     late: overview.late,
     gates: gatesOf(observation, overview),
@@ -485,7 +488,7 @@ async function newestDelivered(
   )
   const others = newestByCollector.flatMap(([collector, hour]) => (hour === undefined ? [collector] : []))
   const before = hourAfter(hourAt(nowMs), -shownHours)
-  const older = await outbox.status.newestDelivered(others, before, nowMs)
+  const olderHours = await outbox.status.newestDelivered(others, before, nowMs)
   // A collector that was never planned is expected from this start on.
   const rhythms = new Map(protocolCollectors(config).map(one => [one.id, one]))
   const freshUntil = (collector: string, hour: Hour) => {
@@ -495,7 +498,7 @@ async function newestDelivered(
   return new Map(
     newestByCollector.map(([collector, hour]) => [
       collector,
-      freshUntil(collector, hour ?? older.get(collector) ?? hourAt(startedAtMs)),
+      freshUntil(collector, hour ?? olderHours.get(collector) ?? hourAt(startedAtMs)),
     ]),
   )
 }
@@ -504,11 +507,11 @@ async function newestDelivered(
 const minuteMs = 60_000
 
 /** A short text that differs when the state does, and each minute. */
-export function fingerprint(present: PresentState): string {
-  const { nowMs, version, startedAtMs, ready, configuration, service, fleet, balance, backlog, warnings } = present
+export function fingerprint(currentState: PresentState): string {
+  const { nowMs, version, startedAtMs, ready, configuration, service, fleet, balance, backlog, warnings } = currentState
   const minute = Math.floor(nowMs / minuteMs)
   // Calls are counted by the second while hours are caught up, and the page does not show them.
-  const nodes = present.endpoints.map(({ calls: _, ...endpoint }) => endpoint)
+  const nodes = currentState.endpoints.map(({ calls: _, ...endpoint }) => endpoint)
   // Daemons are seen every few seconds: their ages change with the minute.
   const others = { ...fleet, daemons: fleet?.daemons.map(({ seenAtMs: _, ...daemon }) => daemon) }
   const own = { minute, version, startedAtMs, ready, configuration, service }

@@ -95,11 +95,11 @@ export function readinessOf(
 ): Readiness {
   const sentencesByCause = sentencesOf(input, lateness, fleet, hour)
   const isWarning = (cause: ReadinessCause) => decisions.has(cause) && !isStrict(input)
-  const of = (causes: readonly ReadinessCause[]) => causes.flatMap(cause => sentencesByCause[cause])
+  const sentencesFor = (causes: readonly ReadinessCause[]) => causes.flatMap(cause => sentencesByCause[cause])
   const red = readinessCauses.filter(cause => !isWarning(cause))
-  const reasons = of(red)
+  const reasons = sentencesFor(red)
   const causes = red.flatMap(cause => sentencesByCause[cause].map(() => cause))
-  const warnings = of(readinessCauses.filter(isWarning))
+  const warnings = sentencesFor(readinessCauses.filter(isWarning))
   const isReady = reasons.length === 0
   return { ok: isReady, reasons, ...(!isReady && { causes }), ...(warnings.length > 0 && { warnings }) }
 }
@@ -111,13 +111,13 @@ interface LateHours {
   /** Overdue hours of derived values whose window is not full. */
   readonly incomplete: readonly LateCollector[]
   /** Collectors without a row for the hour, unless something else is why nothing is planned. */
-  readonly unplanned: readonly string[]
+  readonly unplannedCollectors: readonly string[]
 }
 
 /** Troubles among what is late, for readiness and for notices. @param isStarting whether it is merely caught up */
 export function lateHours(
   { outbox, clock, isForceUnknown }: Pick<ReadinessInput, 'outbox' | 'clock' | 'isForceUnknown'>,
-  { late, missing, destinations }: Lateness,
+  { late: lateCollectors, missing: missingIds, destinations }: Lateness,
   isStarting: boolean,
 ): LateHours {
   const isWindow = ({ fault }: LateCollector) => fault?.code === 'window-incomplete'
@@ -125,9 +125,9 @@ export function lateHours(
   const isPlanned =
     !isStarting && !isForceUnknown && outbox.health.fullSentence === undefined && !isDoubted(clock, destinations)
   return {
-    uncollected: late.filter(each => !isWindow(each) && (each.fault || !isStarting)),
-    incomplete: late.filter(isWindow),
-    unplanned: isPlanned ? missing : [],
+    uncollected: lateCollectors.filter(each => !isWindow(each) && (each.fault || !isStarting)),
+    incomplete: lateCollectors.filter(isWindow),
+    unplannedCollectors: isPlanned ? missingIds : [],
   }
 }
 
@@ -147,23 +147,23 @@ function sentencesOf(
   const { destinations, deadAndHeld } = lateness
   const isStarting = nowMs - startedAtMs < overdueMs
   const lateCollectors = lateHours(input, lateness, isStarting)
-  const { fullSentence: full, isReadOnly } = outbox.health
+  const { fullSentence: unwritableSentence, isReadOnly } = outbox.health
   const lockSentence = outbox.health.lockedSentence(nowMs)
-  const idle = fleet?.idleLanes.filter(({ oldest }) => oldest <= hour) ?? []
+  const idleLanes = fleet?.idleLanes.filter(({ oldest }) => oldest <= hour) ?? []
   const expectedIds = new Set(config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
   return {
     'config-refused': refusedSentences(configuration),
     'clock-wrong': clockSentences({ ...input, destinations }),
     // The lateness was read from it.
     'outbox-unread': [],
-    'disk-full': full === undefined || isReadOnly ? [] : [asSentence(full)],
-    'read-only': full !== undefined && isReadOnly ? [asSentence(full)] : [],
+    'disk-full': unwritableSentence === undefined || isReadOnly ? [] : [asSentence(unwritableSentence)],
+    'read-only': unwritableSentence !== undefined && isReadOnly ? [asSentence(unwritableSentence)] : [],
     locked: lockSentence === undefined ? [] : [asSentence(lockSentence)],
     'kept-locally': keptSentences(input.kept),
     'fleet-stuck': fleet?.troubles ?? [],
-    'no-daemon': isStarting ? [] : idle.map(({ reason }) => asSentence(reason)),
+    'no-daemon': isStarting ? [] : idleLanes.map(({ reason }) => asSentence(reason)),
     'not-collected': lateCollectors.uncollected.map(each => lateSentence(each, input)),
-    'not-planned': missingSentences(lateCollectors.unplanned, hour, input),
+    'not-planned': missingSentences(lateCollectors.unplannedCollectors, hour, input),
     // Older gaps are history, and shown in the grid.
     gap: lateness.gaps.filter(({ collector }) => expectedIds.has(collector)).map(gap => gapSentence(gap)),
     'not-delivered': undeliveredSentences(lateness, host, isStarting, input),

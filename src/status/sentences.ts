@@ -15,12 +15,12 @@ import type { ConfigurationState, KeptHours } from './snapshot.ts'
 
 /** Why an hour failed, when it is tried again, and the cure, as the end of a sentence. Without a daemon the cure comes first. */
 function triedAgain({ message, fix }: Pick<FaultRecord, 'message' | 'fix'>, { isUnattended }: Reader): string {
-  const why = `${message.replace(/\.$/, '')}.`
+  const reasonSentence = `${message.replace(/\.$/, '')}.`
   if (!isUnattended) {
-    return `${why} Next try within ${recollectCapMs / 60_000} min.${fix === undefined ? '' : ` ${capital(fix)}`}`
+    return `${reasonSentence} Next try within ${recollectCapMs / 60_000} min.${fix === undefined ? '' : ` ${capital(fix)}`}`
   }
   const cure = fix === undefined ? '' : ` ${asSentence(fix)}`
-  return `${why}${cure} No daemon runs, so nothing is tried again: tidegauge run`
+  return `${reasonSentence}${cure} No daemon runs, so nothing is tried again: tidegauge run`
 }
 
 /** The end of a sentence about an hour that was not tried, as no daemon runs. */
@@ -33,11 +33,11 @@ export function lateFact({ collector, hours, oldest }: Pick<LateCollector, 'coll
 }
 
 /** Sentences about overdue hours of a collector. */
-export function lateSentence(late: LateCollector, reader: Reader): string {
-  const { fault } = late
-  if (fault) return `${lateFact(late)}: ${triedAgain(fault, reader)}`
-  if (reader.isUnattended) return `${lateFact(late)}${untriedWords}`
-  return `${lateFact(late)}, and has not tried yet. What holds it up? tidegauge doctor`
+export function lateSentence(lateCollector: LateCollector, reader: Reader): string {
+  const { fault } = lateCollector
+  if (fault) return `${lateFact(lateCollector)}: ${triedAgain(fault, reader)}`
+  if (reader.isUnattended) return `${lateFact(lateCollector)}${untriedWords}`
+  return `${lateFact(lateCollector)}, and has not tried yet. What holds it up? tidegauge doctor`
 }
 
 /** Sentences about an hour of a collector that failed and is not overdue yet. */
@@ -81,16 +81,17 @@ export function undeliveredFact({ metrics, oldest }: NonNullable<Lateness['due']
 
 /** Sentences about late metrics; after a start only when deliveries wait. */
 export function undeliveredSentences(
-  { due, destinations }: Pick<Lateness, 'due' | 'destinations'>,
+  { due: lateMetrics, destinations }: Pick<Lateness, 'due' | 'destinations'>,
   host: string,
   isCatchingUp: boolean,
   reader: Reader,
 ): string[] {
-  const waiting = waitingSentences(destinations, reader)
-  if (!due || (isCatchingUp && waiting.length === 0)) return []
+  const waitSentences = waitingSentences(destinations, reader)
+  if (!lateMetrics || (isCatchingUp && waitSentences.length === 0)) return []
   const goesOn = reader.isUnattended ? unsentWords : 'delivery goes on'
-  const why = waiting.length > 0 ? waiting.join(' ') : `Nothing is lost${reader.isUnattended ? ',' : ';'} ${goesOn}.`
-  return [`${undeliveredFact(due, host)}. ${why}`]
+  const why =
+    waitSentences.length > 0 ? waitSentences.join(' ') : `Nothing is lost${reader.isUnattended ? ',' : ';'} ${goesOn}.`
+  return [`${undeliveredFact(lateMetrics, host)}. ${why}`]
 }
 
 /** Why pushes to the destinations wait, what happens next and when, and what to do; empty when none waits. */
@@ -115,12 +116,16 @@ export function pushText({ verdict, status }: Pick<LastPush, 'verdict' | 'status
 }
 
 /** Sentences about the dead and held metrics of an hour; older ones are only counted in the balance. */
-export function deadAndHeldSentences({ dead, held }: DeadAndHeldCounts, hour: Hour, host: string): string[] {
-  const of = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'} of ${hourText(hour)}`
-  const looks = held === 1 ? 'looks wrong and was' : 'look wrong and were'
+export function deadAndHeldSentences(
+  { dead: deadCount, held: heldCount }: DeadAndHeldCounts,
+  hour: Hour,
+  host: string,
+): string[] {
+  const countText = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'} of ${hourText(hour)}`
+  const looks = heldCount === 1 ? 'looks wrong and was' : 'look wrong and were'
   return [
-    ...(dead > 0 ? [`${host} refused ${of(dead, 'metric')} for good. Decide: tidegauge dead ls`] : []),
-    ...(held > 0 ? [`${of(held, 'value')} ${looks} not sent. Decide: tidegauge held ls`] : []),
+    ...(deadCount > 0 ? [`${host} refused ${countText(deadCount, 'metric')} for good. Decide: tidegauge dead ls`] : []),
+    ...(heldCount > 0 ? [`${countText(heldCount, 'value')} ${looks} not sent. Decide: tidegauge held ls`] : []),
   ]
 }
 
@@ -151,14 +156,14 @@ export function keptSentences(kept: KeptHours | undefined): string[] {
 }
 
 /** Sentences about a refused file: red until it is repaired, as the next start would fail with it. */
-export function refusedSentences({ file, refused }: ConfigurationState): string[] {
-  if (!refused) return []
-  const since = instantText(refused.atMs)
-  const [state, end] = refused.isWaiting
+export function refusedSentences({ file, refused: refusal }: ConfigurationState): string[] {
+  if (!refusal) return []
+  const since = instantText(refusal.atMs)
+  const [state, end] = refusal.isWaiting
     ? ['has waited for its database', 'that can be used']
     : ['has been refused', 'it is mended']
   return [
-    `${file} was changed and ${state} since ${since}. The previous configuration stays in force until ${end}: ${refused.reason}`,
+    `${file} was changed and ${state} since ${since}. The previous configuration stays in force until ${end}: ${refusal.reason}`,
   ]
 }
 

@@ -50,11 +50,13 @@ export class Counters {
     this.pushes[verdict] += 1
   }
 
-  /** Counts an attempt at a report. @param failing why it was not accepted; absent when it was */
-  reported(receiver: string, failing?: string): void {
+  /** Counts an attempt at a report. @param failureReason why it was not accepted; absent when it was */
+  reported(receiver: string, failureReason?: string): void {
     const { accepted, refused } = this.reports.get(receiver) ?? { accepted: 0, refused: 0 }
     const counts =
-      failing === undefined ? { accepted: accepted + 1, refused } : { accepted, refused: refused + 1, failing }
+      failureReason === undefined
+        ? { accepted: accepted + 1, refused }
+        : { accepted, refused: refused + 1, failing: failureReason }
     this.reports.set(receiver, counts)
   }
 

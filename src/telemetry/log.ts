@@ -98,10 +98,10 @@ export class FoldedLines {
   }
 
   /** Writes what was left out of lines whose minute is over, and forgets them. */
-  #tellOld(atMs: number, except: string): void {
+  #tellOld(atMs: number, keptKey: string): void {
     for (const [key, line] of this.#written) {
       const isOld = atMs < line.atMs || atMs >= line.atMs + foldMs || this.#written.size > linesMax
-      if (!isOld || key === except) continue
+      if (!isOld || key === keptKey) continue
       this.#written.delete(key)
       if (line.again > 0) this.#write(repeated(line.text, new Date(atMs).toISOString(), line.again))
     }

@@ -72,18 +72,18 @@ export class Redactor {
   }
 
   #withoutBeginnings(text: string, isOne: (secret: string) => boolean, cuts: RegExp): string {
-    let clean = ''
+    let redactedText = ''
     let from = 0
     for (const { index } of text.matchAll(cuts)) {
-      const before = text.slice(from, index)
+      const textBefore = text.slice(from, index)
       let chars = 0
       for (const secret of this.#owners.keys()) {
-        if (isOne(secret)) chars = Math.max(chars, beginningAtEnd(before, secret))
+        if (isOne(secret)) chars = Math.max(chars, beginningAtEnd(textBefore, secret))
       }
-      clean += chars === 0 ? before : `${before.slice(0, -chars)}[redacted]`
+      redactedText += chars === 0 ? textBefore : `${textBefore.slice(0, -chars)}[redacted]`
       from = index
     }
-    return clean + text.slice(from)
+    return redactedText + text.slice(from)
   }
 }
 
@@ -121,13 +121,13 @@ function spansIn(text: string, part: string): TextPart[] {
 
 /** A text in which these parts, which may overlap, are replaced. */
 function withoutSpans(text: string, spans: readonly TextPart[]): string {
-  let clean = ''
+  let redactedText = ''
   let from = 0
   for (const [start, end] of spans.toSorted(([a], [b]) => a - b)) {
-    if (start >= from) clean += `${text.slice(from, start)}[redacted]`
+    if (start >= from) redactedText += `${text.slice(from, start)}[redacted]`
     from = Math.max(from, end)
   }
-  return clean + text.slice(from)
+  return redactedText + text.slice(from)
 }
 
 /**
@@ -168,27 +168,27 @@ class PlainText {
 }
 
 function plainOf(text: string, { starts, ends }: { readonly starts: number[]; readonly ends: number[] }): string {
-  let plain = ''
+  let plainText = ''
   let backslashesFrom: number | undefined
   for (const match of text.matchAll(writtenCharacters)) {
     const characters = meantBy(match)
     const from = backslashesFrom ?? match.index
     backslashesFrom = characters === '\\' ? from : undefined
     if (characters === '\\') continue
-    plain += characters
+    plainText += characters
     const isWhole = characters.length !== match[0].length
     for (let index = 0; index < characters.length; index += 1) {
       starts.push(index === 0 ? from : match.index + (isWhole ? 0 : index))
       ends.push(match.index + (isWhole ? match[0].length : index + 1))
     }
   }
-  return plain
+  return plainText
 }
 
 /** The characters that are meant, those beyond ASCII by their bytes in UTF-8. */
-function meantBy([written, byte, unit, hexadecimal, decimal, name, letter]: RegExpMatchArray): string {
+function meantBy([writtenText, byte, unit, hexadecimal, decimal, name, letter]: RegExpMatchArray): string {
   if (letter !== undefined) return ' '
-  if (name !== undefined) return entityNames[name.toLowerCase()] ?? written
+  if (name !== undefined) return entityNames[name.toLowerCase()] ?? writtenText
   // Percent-encoded are bytes, of which several may be one character.
   const hex = unit ?? hexadecimal
   const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)
@@ -196,7 +196,7 @@ function meantBy([written, byte, unit, hexadecimal, decimal, name, letter]: RegE
     byte !== undefined
       ? String.fromCharCode(Number.parseInt(byte, 16))
       : Number.isNaN(code)
-        ? Buffer.from(written).toString('latin1')
+        ? Buffer.from(writtenText).toString('latin1')
         : Buffer.from(String.fromCodePoint(Math.min(code, 0x10_ff_ff))).toString('latin1')
   return characters.length === 1 && /[\s+]/.test(characters) ? ' ' : characters
 }

@@ -31,7 +31,7 @@ export function withoutSecrets({ request, headers, ...rest }: CleanRequest, reda
 }
 
 /** An answer in the form in which it is recorded: JSON as it is where nothing is lost by that. */
-export function cleanAnswer(reply: HttpReply, as: HttpRead['as'], redactor: Redactor): RecordedAnswer {
+export function cleanAnswer(reply: HttpReply, form: HttpRead['as'], redactor: Redactor): RecordedAnswer {
   if (reply.kind === 'faulted')
     return {
       fault: jsonOf(JSON.stringify(cleanJson(reply.fault, redactor, () => false))) as Extract<
@@ -39,24 +39,24 @@ export function cleanAnswer(reply: HttpReply, as: HttpRead['as'], redactor: Reda
         { fault: unknown }
       >['fault'],
     }
-  const json = as === 'json' ? parsedJson(reply.text, undefined, keepDigits) : undefined
+  const json = form === 'json' ? parsedJson(reply.text, undefined, keepDigits) : undefined
   const isSame = json !== undefined && isDeepStrictEqual(jsonOf(JSON.stringify(json), undefined, keepDigits), json)
   if (!isSame) return { text: cleanText(reply.text, redactor) }
-  const clean = cleanJson(json, redactor, isSession)
-  const text = JSON.stringify(clean)
+  const redactedJson = cleanJson(json, redactor, isSession)
+  const text = JSON.stringify(redactedJson)
   const isJson = redactor.redact(text) === text && JSON.stringify(jsonOf(text)) === text
-  return isJson ? { json: clean } : { text: redactor.redact(text) }
+  return isJson ? { json: redactedJson } : { text: redactor.redact(text) }
 }
 
 /** A text, in which JSON stays JSON: a number that is a secret becomes a string. */
 function cleanText(text: string, redactor: Redactor): string {
   if (parsedJson(text) === undefined) return redactor.redact(text)
   const parts = /"(?:\\[\s\S]|[^"\\])*\\?(?:"|$)|-?\d[\d.eE+-]*/g
-  const whole = text.replace(parts, part => {
+  const redactedText = text.replace(parts, part => {
     if (part.startsWith('"') || redactor.redact(part) === part) return part
     return JSON.stringify(redacted)
   })
-  return redactor.redact(whole)
+  return redactor.redact(redactedText)
 }
 
 function cleanAddress(text: string): string {

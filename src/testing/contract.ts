@@ -91,15 +91,15 @@ const tests: Readonly<Record<string, ContractTest>> = {
   async 'gives the same bytes for the same hour, in another process too, when it has a history'(deps, { runner }) {
     const collector = deps.collector()
     if (!(await described(runner, collector)).history) return
-    const again = deps.open()
+    const secondSources = deps.open()
     try {
       for (const hour of deps.hours()) {
         const first = bytesOf(await runner.collect(collector, hour))
         assert.equal(bytesOf(await runner.collect(collector, hour)), first)
-        assert.equal(bytesOf(await again.runner.collect(collector, hour)), first)
+        assert.equal(bytesOf(await secondSources.runner.collect(collector, hour)), first)
       }
     } finally {
-      await again.runner.stop()
+      await secondSources.runner.stop()
     }
   },
 
@@ -107,10 +107,10 @@ const tests: Readonly<Record<string, ContractTest>> = {
 
   async 'still waits for its source, and does nothing else, when the deadline comes'(deps, sources) {
     const [hour] = deps.hours()
-    const silent = hour === undefined ? undefined : await silentRun(deps, sources, hour)
-    if (!silent) return
-    assert.deepEqual(silent.readings, {})
-    const faults = Object.values(silent.failures)
+    const silentOutcome = hour === undefined ? undefined : await silentRun(deps, sources, hour)
+    if (!silentOutcome) return
+    assert.deepEqual(silentOutcome.readings, {})
+    const faults = Object.values(silentOutcome.failures)
     assert.ok(faults.length > 0)
     for (const fault of faults) {
       assert.equal(fault.code, 'collector-hung', fault.message)
@@ -126,14 +126,14 @@ async function failsWithItsSources(deps: ContractDeps, { runner, hasRead }: Open
   if (hasRead()) {
     let source: ReadInterceptor | undefined
     // One process for all of them: it costs more than what is asked of it.
-    const failing = deps.openOn(switching(() => source ?? silentSource))
+    const failingRunner = deps.openOn(switching(() => source ?? silentSource))
     try {
       for (const [name, each] of Object.entries(failingSources)) {
         source = each
-        demandNoValue(await outcomeOf(failing, deps.collector(), hour), readings, name)
+        demandNoValue(await outcomeOf(failingRunner, deps.collector(), hour), readings, name)
       }
     } finally {
-      await failing.stop()
+      await failingRunner.stop()
     }
   }
   for (const options of deps.broken?.() ?? []) {

@@ -46,13 +46,13 @@ class Entries {
     return block && { ...block, number: BigInt(block.number) }
   }
 
-  read(chain: string, back: number, request: ReadRequest): ReadAnswer | undefined {
-    const found = this.#reads.get(readKey(chain, back, request))
+  read(chain: string, hoursBefore: number, request: ReadRequest): ReadAnswer | undefined {
+    const found = this.#reads.get(readKey(chain, hoursBefore, request))
     return found && 'read' in found ? answerOf(found) : undefined
   }
 
-  logs(chain: string, back: number, asked: LogsQuestion): Uint8Array | undefined {
-    const found = this.#reads.get(logsKey(chain, back, asked))
+  logs(chain: string, hoursBefore: number, asked: LogsQuestion): Uint8Array | undefined {
+    const found = this.#reads.get(logsKey(chain, hoursBefore, asked))
     if (!found || !('logs' in found)) return undefined
     return packed(found.answer.map(log => ({ ...log, blockNumber: BigInt(log.blockNumber) })))
   }
@@ -95,20 +95,22 @@ export class Player implements ReadInterceptor {
 
   async chain(run: ReadingRun, { chain, hour, question }: ChainRead): Promise<ChainReply> {
     const entries = this.#of(run)
-    const back = (run.hour - hour) / hourMs
-    const at = entries?.block(chain, hour)
-    if (!at) return this.#miss(...textsOf(chain, back, question))
-    if (question.kind === 'block') return { kind: 'block', at }
+    const hoursBefore = (run.hour - hour) / hourMs
+    const asOfBlock = entries?.block(chain, hour)
+    if (!asOfBlock) return this.#miss(...textsOf(chain, hoursBefore, question))
+    if (question.kind === 'block') return { kind: 'block', at: asOfBlock }
     if (question.kind !== 'read') {
       const logs = logsAsked(question)
-      const piece = logs && entries?.logs(chain, back, logs)
-      return piece ? { kind: 'logs', at, value: [piece] } : this.#miss(...textsOf(chain, back, question))
+      const piece = logs && entries?.logs(chain, hoursBefore, logs)
+      return piece
+        ? { kind: 'logs', at: asOfBlock, value: [piece] }
+        : this.#miss(...textsOf(chain, hoursBefore, question))
     }
-    const answers = question.requests.map(request => entries?.read(chain, back, request))
+    const answers = question.requests.map(request => entries?.read(chain, hoursBefore, request))
     const value = answers.filter(answer => answer !== undefined)
-    if (value.length === answers.length) return { kind: 'read', at, value }
+    if (value.length === answers.length) return { kind: 'read', at: asOfBlock, value }
     const lacking = question.requests.filter((_, index) => answers[index] === undefined)
-    return this.#miss(...lacking.map(request => readText(chain, back, request)))
+    return this.#miss(...lacking.map(request => readText(chain, hoursBefore, request)))
   }
 
   async price(run: ReadingRun, name: string): Promise<PriceReply> {
@@ -156,19 +158,19 @@ export class Player implements ReadInterceptor {
   }
 }
 
-function textsOf(chain: string, back: number, question: ChainQuestion): string[] {
-  if (question.kind === 'read') return question.requests.map(request => readText(chain, back, request))
+function textsOf(chain: string, hoursBefore: number, question: ChainQuestion): string[] {
+  if (question.kind === 'read') return question.requests.map(request => readText(chain, hoursBefore, request))
   const logs = logsAsked(question)
-  return [logs ? logsText(chain, back, logs) : `${atText(chain, back)} the as-of block`]
+  return [logs ? logsText(chain, hoursBefore, logs) : `${atText(chain, hoursBefore)} the as-of block`]
 }
 
 /** Chains that are only names, for runs whose reads never reach them. */
 export function namedChains({ chains }: Pick<Recording, 'chains'>, options: unknown): Chains {
   const names = [...Object.keys(chains), ...wordsIn(options)]
-  const never = () => new Promise<never>(() => {})
+  const waitForever = () => new Promise<never>(() => {})
   return Object.fromEntries(
     names.map(name => {
-      const reads = { block: never, read: never, logs: never, recheck: never }
+      const reads = { block: waitForever, read: waitForever, logs: waitForever, recheck: waitForever }
       return [name, { id: chains[name]?.id ?? 0, settleMs: 0, nextLookUp: Promise.resolve(), ...reads }]
     }),
   )

@@ -56,21 +56,21 @@ export class ReadRecorder implements ReadInterceptor {
       this.#failures.push(faultFromRecord(reply.fault))
       return reply
     }
-    const back = (run.hour - hour) / hourMs
-    const at = { chain, ...(back > 0 && { hoursBefore: back }) }
+    const hoursBefore = (run.hour - hour) / hourMs
+    const place = { chain, ...(hoursBefore > 0 && { hoursBefore }) }
     const blocks = this.#blocks.get(chain) ?? new Map<string, AsOfBlock>()
     this.#blocks.set(chain, blocks.set(hourText(hour), reply.at))
     if (question.kind === 'read' && reply.kind === 'read') {
       for (const [index, read] of question.requests.entries()) {
         const answer = reply.value[index]
-        if (answer) this.#reads.set(readKey(chain, back, read), { ...at, ...answered(read, answer) })
+        if (answer) this.#reads.set(readKey(chain, hoursBefore, read), { ...place, ...answered(read, answer) })
       }
     }
     const logs = logsAsked(question)
     if (logs && reply.kind === 'logs') {
       const { filter, ...since } = logs
       const answer = [...new LogList(reply.value)].map(plainLog)
-      this.#reads.set(logsKey(chain, back, logs), { ...at, logs: filter, ...since, answer })
+      this.#reads.set(logsKey(chain, hoursBefore, logs), { ...place, logs: filter, ...since, answer })
     }
     return reply
   }

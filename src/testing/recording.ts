@@ -160,16 +160,16 @@ export function httpKey({ request, headers, body }: Omit<RecordedHttp, 'answers'
 
 /** A read in words. */
 export function readText(chain: string, hoursBefore: number, request: ReadRequest): string {
-  const at = atText(chain, hoursBefore)
+  const placeText = atText(chain, hoursBefore)
   switch (request.kind) {
     case 'call':
-      return `${at} ${request.name ?? `call ${request.input}`} of ${request.to}`
+      return `${placeText} ${request.name ?? `call ${request.input}`} of ${request.to}`
     case 'call-from':
-      return `${at} ${request.name ?? `call ${request.input}`} of ${request.to}, from ${request.from}`
+      return `${placeText} ${request.name ?? `call ${request.input}`} of ${request.to}, from ${request.from}`
     case 'balance':
-      return `${at} balance of ${request.address}`
+      return `${placeText} balance of ${request.address}`
     case 'storage':
-      return `${at} storage slot ${request.slot} of ${request.address}`
+      return `${placeText} storage slot ${request.slot} of ${request.address}`
   }
 }
 

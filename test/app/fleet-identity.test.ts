@@ -107,7 +107,7 @@ describe('what a daemon says of its configuration', () => {
     const daemons = [one, other].map((text, place) => ({
       ...{ ...seen, name: `eu-${place}`, digest: identityOf(text).identity.digest, seenAtMs: 0 },
     }))
-    const { differences } = fleetState({ daemons, due: [], nowMs: 0, protocolIds: ['alpha', 'zebra'] })
+    const { differences } = fleetState({ daemons, dueLanes: [], nowMs: 0, protocolIds: ['alpha', 'zebra'] })
     const keys = differences.filter(sentence => sentence.includes('keys of the service'))
     if (named === undefined) return expect(keys).toEqual([])
     const digest = '[0-9a-f]{8}'

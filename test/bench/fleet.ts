@@ -103,7 +103,7 @@ async function startMember(name: string, address: string, folder: string, stack:
       endpointMemory: new EndpointMemory(context),
     },
     make: () => deliveryMaker({ client }, outbox.delivery, context),
-    seen: () => {
+    readPresent: () => {
       throw new Error('nothing is reported')
     },
   }

@@ -28,7 +28,7 @@ it.each<[string, (typeof names)[number][], SignalRequest[]]>([
   const heard: SignalRequest[] = []
   for (const _each of expected) heard.push(await asked.next())
   const ended = AbortSignal.abort()
-  expect([...heard, asked.stopping.aborted, await asked.next(ended)]).toEqual([
+  expect([...heard, asked.stopSignal.aborted, await asked.next(ended)]).toEqual([
     ...expected,
     expected.includes('stop'),
     'stop',

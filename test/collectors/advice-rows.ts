@@ -167,7 +167,7 @@ const ofLists: readonly AdviceRow[] = [
   },
   {
     advice:
-      'there is no address at ${where} of the answer: correct the pointer, or leave out by where what is no address',
+      'there is no address at ${shownPath} of the answer: correct the pointer, or leave out by where what is no address',
     wrong: ({ url }) => ofAnswer(url, {}),
     right: ({ url }) => ofAnswer(url, { where: { '/address': { not: null } } }),
     values: [2],

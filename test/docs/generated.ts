@@ -104,7 +104,7 @@ function commandSections(command: Command): string[] {
   return [...own, ...command.commands.flatMap(commandSections)]
 }
 
-function commandSection(command: Command, words: string, { about, examples, fails, whenOwned }: CommandHelp): string {
+function commandSection(command: Command, words: string, { notes, examples, fails, whenOwned }: CommandHelp): string {
   const taken = command.registeredArguments.map(one => ({ name: command.createHelp().argumentTerm(one), one }))
   const usage = [words, ...taken.map(({ name, one }) => (one.required ? `<${name}>` : `[${name}]`))].join(' ')
   const rows = [
@@ -116,7 +116,7 @@ function commandSection(command: Command, words: string, { about, examples, fail
   const ends = [fails && `1 when ${fails}`, whenOwned && `75 when ${whenOwned}`].filter(Boolean).join('; ')
   return [
     `## \`${usage}\``,
-    [capital(command.description()), about ?? ''].join('. ').trim(),
+    [capital(command.description()), notes ?? ''].join('. ').trim(),
     ...(rows.length === 0 ? [] : [rows.map(([name, meaning]) => `- \`${name}\`: ${meaning}`).join('\n')]),
     ['```sh', ...examples.map(([typed, does]) => `${`tidegauge ${typed}`.padEnd(55)}  # ${does}`), '```'].join('\n'),
     ...(ends === '' ? [] : [`Ends with ${ends}.`]),

@@ -52,7 +52,7 @@ it
         await untilTrue(() => signal.aborted || ++looks > 1)
         return { left: 1 }
       },
-      rest: async () => {},
+      closeLane: async () => {},
       time: systemTime,
       reportFailure: () => {},
     })

@@ -34,9 +34,9 @@ async function computed(due: Readonly<Record<number, { times: number; fromMs?: n
   const time = new VirtualTime(nowMs)
   const deps = { intake, pipeline: pipelineOn(runner, time), collectors, current: anHour, time }
   const results = await computeDueHours(deps, ({ hour }) => hour <= anHour)
-  const values = results.map(({ hour, collected }) => [
+  const values = results.map(({ hour, collectedValues }) => [
     (hour - anHour) / hourMs,
-    collected.acceptedValues[0]?.metric.value,
+    collectedValues.acceptedValues[0]?.metric.value,
   ])
   return { asked, values: Object.fromEntries(values) }
 }

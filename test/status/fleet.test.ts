@@ -41,7 +41,7 @@ describe('the state of a fleet', () => {
     ['not seen for longer', away, true],
     ['seen in the future, by a clock that was set back', { seenAtMs: nowMs + 5_000 }, undefined],
   ])('has a daemon that was %s', (_, changed, isAway) => {
-    const [shown] = fleetState({ daemons: [daemon('eu-1', changed)], due: [], nowMs }).daemons
+    const [shown] = fleetState({ daemons: [daemon('eu-1', changed)], dueLanes: [], nowMs }).daemons
     expect(shown).toEqual({
       name: 'eu-1',
       version: '1.0.0',
@@ -63,7 +63,7 @@ describe('the state of a fleet', () => {
     ['no daemon is there for', [], [due('ethereum'), due('web')], ['ethereum', 'web']],
     ['no hour is due in', [], [], []],
   ])('names a lane that %s as it is', (_, daemons, lanes, idle) => {
-    expect(fleetState({ daemons, due: lanes, nowMs }).idleLanes.map(({ lane }) => lane)).toEqual(idle)
+    expect(fleetState({ daemons, dueLanes: lanes, nowMs }).idleLanes.map(({ lane }) => lane)).toEqual(idle)
   })
 
   it.each([
@@ -71,8 +71,8 @@ describe('the state of a fleet', () => {
     ['web', 'Start a daemon whose fleet.lanes has it'],
     ['machine/eu-3', 'Start the daemon eu-3 again, or name another one as the machine of its collectors'],
   ])('says what to do about the idle lane %s', (lane, fix) => {
-    const [one] = fleetState({ daemons: [], due: [due(lane)], nowMs }).idleLanes
-    const [many] = fleetState({ daemons: [], due: [due(lane, 3)], nowMs }).idleLanes
+    const [one] = fleetState({ daemons: [], dueLanes: [due(lane)], nowMs }).idleLanes
+    const [many] = fleetState({ daemons: [], dueLanes: [due(lane, 3)], nowMs }).idleLanes
     const start = `No living daemon works the lane ${lane}, and `
     expect(one?.reason).toBe(`${start}1 hour is due there, the oldest ${isoOf(anHour)}. ${fix}.`)
     expect(many?.reason).toBe(`${start}3 hours are due there, the oldest ${isoOf(hourAfter(anHour, -2))}. ${fix}.`)
@@ -145,7 +145,7 @@ describe('the state of a fleet', () => {
     ],
   ])('names the differences of %s', (_, daemons, differences) => {
     const service = { name: 'service', digest: Buffer.alloc(32, 0xab) }
-    expect(fleetState({ daemons, due: [], nowMs, service }).differences).toEqual(differences)
+    expect(fleetState({ daemons, dueLanes: [], nowMs, service }).differences).toEqual(differences)
   })
 
   it('has the kind of each difference, and the daemon that it is of', () => {
@@ -156,7 +156,7 @@ describe('the state of a fleet', () => {
       daemon('d', { namesake: 'us, pid 9', clockOffMs: 60_000 }),
     ]
     const service = { name: 'service', digest: Buffer.alloc(32, 0xab) }
-    const { differing } = fleetState({ daemons, due: [], nowMs, service })
+    const { differing } = fleetState({ daemons, dueLanes: [], nowMs, service })
     expect(differing.map(({ kind, daemon: name }) => [kind, name])).toEqual([
       ['version', undefined],
       ['settings', undefined],

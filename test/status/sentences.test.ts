@@ -39,11 +39,11 @@ function observedWith(more: Partial<ReadinessInput> = {}, full?: string, locked?
 /** Reasons and warnings of a daemon with the collector `vault/c`, a quarter of an hour after `anHour`. */
 function said(lateness: Partial<Lateness>, more: Partial<ReadinessInput> = {}, full?: string, locked?: string): string {
   const observed = observedWith(more, full, locked)
-  const due = { daemons: [], due: [{ lane: 'base', hours: 2, oldest: anHour }], nowMs }
+  const fleetRows = { daemons: [], dueLanes: [{ lane: 'base', hours: 2, oldest: anHour }], nowMs }
   const { reasons, warnings = [] } = readinessOf(
     observed,
     { ...none, ...lateness },
-    more.fleetTroubles && fleetState({ ...due, troubles: more.fleetTroubles }),
+    more.fleetTroubles && fleetState({ ...fleetRows, troubles: more.fleetTroubles }),
   )
   return [...reasons, ...warnings].join('\n')
 }

@@ -77,13 +77,41 @@ function boundIn(pattern: Node): readonly Node[] {
   return /Pattern$|^RestElement$/.test(pattern.type) ? nodesIn(pattern).flatMap(boundIn) : []
 }
 
-const pronouns = /^(?:own|one|some|others?|each|all|any|both|same|more|most|what|which|who|it|this|that|here|there)$/
-const participles =
-  /^(?:(?!(?:feed|need|seed|speed)$)[a-z]+ed|found|said|known|shown|kept|seen|taken|held|left|meant|written|read|done|made|sent|lost|gone|got|had|begun|met|put|spent|sought)$/
+/** Words that name nothing: pronouns, question words, prepositions, adverbs, and adjectives without their noun. */
+const vagueWords = new Set(
+  [
+    'own one some other others each all any both same more most what which who it this that rest such none nothing',
+    'how where why when then because here there not never no may',
+    'at of as by over above below into except without within until near against about around between beyond per',
+    'before after again only enough further together alone later earlier early late back away always apart outside',
+    'elsewhere whole dead due open usable fresh silent newest oldest missing absent stray plain clean quiet half old',
+    'older living local wrong present different full empty alive possible impossible recent heavy light slow quick',
+    'stuck busy idle faulty unsure unclear unfit unread fewer least better best good',
+  ].flatMap(line => line.split(' ')),
+)
+const participles = /^(?:[a-z]+ed|[a-z]{2,}ing)$/
+const irregularParticiples = new Set(
+  [
+    'found said known shown kept seen taken held left meant written read done made sent lost gone got had begun met put',
+    'spent sought given told built bound chosen broken thrown drawn grown hidden won paid heard caught brought thought',
+    'bought led fed forgotten remade',
+  ].flatMap(line => line.split(' ')),
+)
+/** Nouns that end as participles do. */
+const nouns = new Set(
+  'bound feed need seed speed string ping encoding framing meaning reading recording holding ending listing opening'.split(
+    ' ',
+  ),
+)
 
-/** Locals and parameters that live for more than three lines, in all, and those named by a pronoun or a participle. */
-export function longLivedLocals(all: readonly Source[]): { readonly count: number; readonly vague: readonly string[] } {
-  let count = 0
+/** Whether a name says nothing of what it holds. */
+function isVague(name: string): boolean {
+  if (nouns.has(name)) return false
+  return vagueWords.has(name) || irregularParticiples.has(name) || participles.test(name)
+}
+
+/** Locals and parameters that live for more than three lines and whose name does not say what they hold. */
+export function vagueLocals(all: readonly Source[]): readonly string[] {
   const vague: string[] = []
   for (const { file, text } of all) {
     const lineOf = (at: number) => text.slice(0, at).split('\n').length
@@ -91,8 +119,7 @@ export function longLivedLocals(all: readonly Source[]): { readonly count: numbe
       const uses = [...text.slice(start, scope.end).matchAll(new RegExp(`\\b${name}\\b`, 'g'))]
       const line = lineOf(start)
       if (lineOf(start + (uses.at(-1)?.index ?? 0)) - line < 3) return
-      count += 1
-      if (pronouns.test(name) || participles.test(name)) vague.push(`${file}:${line}: ${name}`)
+      if (isVague(name)) vague.push(`${file}:${line}: ${name}`)
     }
     const visit = (node: Node, scope: Node | undefined): void => {
       const isFunction = /Function/.test(node.type)
@@ -107,5 +134,5 @@ export function longLivedLocals(all: readonly Source[]): { readonly count: numbe
     }
     for (const node of nodesIn([parseAst(text, { lang: 'ts' })])) visit(node, undefined)
   }
-  return { count, vague }
+  return vague
 }

@@ -48,14 +48,14 @@ export async function poolPrice(chain: ChainAsOf, market: PricedPool): Promise<F
     ),
     decimalsReader(chain, ofOption('quoteDecimals'))(quote, market.quoteDecimals),
   ])
-  const [before = 0n, now = 0n] = cumulatives
+  const [startCumulative = 0n, endCumulative = 0n] = cumulatives
   const isToken0 = isAddressEqual(token, token0) && isAddressEqual(quote, token1)
   const isToken1 = isAddressEqual(token, token1) && isAddressEqual(quote, token0)
   if (!isToken0 && !isToken1)
     throw new Error(
       `the pool is of ${token0} and ${token1}: write the one whose price it is as token, and the other as quote`,
     )
-  const tick = floored(now - before, BigInt(window))
+  const tick = floored(endCumulative - startCumulative, BigInt(window))
   const raw = powerOfTick(isToken0 ? tick : -tick)
   return raw.mul(scaled(10n ** BigInt(decimals), quoteDecimals))
 }

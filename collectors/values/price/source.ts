@@ -84,12 +84,12 @@ export const source = z
     const [kind, ...others] = kinds.filter(each => options.includes(each))
     if (others.length > 0) return tell([], `must have one of ${kinds.join(', ')}, and has ${kind} and ${others[0]}`)
     const { needed: requiredNames, other } = kind ? ofKind[kind] : { needed: [], other: [] }
-    const stray = options.find(
+    const strayOption = options.find(
       name => name !== kind && name !== 'price' && ![...requiredNames, ...other].includes(name),
     )
-    if (!kind && (stray !== undefined || input.price === undefined))
+    if (!kind && (strayOption !== undefined || input.price === undefined))
       return tell([], `must have one of ${kinds.join(', ')}, or a price alone`)
-    if (stray !== undefined) tell([stray], `belongs to another kind of source, and this is a ${kind}`)
+    if (strayOption !== undefined) tell([strayOption], `belongs to another kind of source, and this is a ${kind}`)
     for (const name of requiredNames.filter(each => !options.includes(each)))
       tell([name], missing[name] ?? 'must be given')
     if (input.pool !== undefined && typeof (input.decimals ?? 0) !== 'number')
@@ -129,16 +129,16 @@ export async function sourcePrice(source: PriceSource, means: Means): Promise<Fr
 }
 
 /** The name of a source, for a message: without any path, which may hold a key. */
-export function sourceName({ chain, feed, pool, call, address, url, fixed, price }: PriceSource): string {
+export function sourceName({ chain, feed, pool, call, address, url, fixed: fixedPrice, price }: PriceSource): string {
   if (feed !== undefined) return `feed ${feed} of ${chain}`
   if (pool !== undefined) return `pool ${pool} of ${chain}`
   if (call !== undefined) return `${call.split('(')[0]} of ${address} of ${chain}`
   if (url !== undefined) return new URL(url).host
-  return fixed === undefined ? `price ${price}` : `fixed ${fixed}`
+  return fixedPrice === undefined ? `price ${price}` : `fixed ${fixedPrice}`
 }
 
 async function ownPrice(source: PriceSource, means: Means): Promise<Fraction> {
-  const { chain = '', feed, pool, token, quote, window, call, address, fixed, maxAge } = source
+  const { chain = '', feed, pool, token, quote, window, call, address, fixed: fixedPrice, maxAge } = source
   if (feed !== undefined) return feedAnswer(means.chain(chain), feed, maxAge ?? feedMaxAge, means.hour)
   if (pool !== undefined && token !== undefined && quote !== undefined && window !== undefined)
     return poolPrice(means.chain(chain), { ...source, pool, token, quote, window })
@@ -148,7 +148,7 @@ async function ownPrice(source: PriceSource, means: Means): Promise<Fraction> {
     return calledNumber(own, decimalsReader(own, scaleAdvice), { ...source, call, address, decimals })
   }
   if (source.url !== undefined) return priceOfAddress({ ...source, url: source.url }, means)
-  return fractionOf(fixed ?? 1)
+  return fractionOf(fixedPrice ?? 1)
 }
 
 async function priceOfAddress(

@@ -91,7 +91,7 @@ interface Offer {
   readonly name: string
   readonly price: Fraction
   /** The part of it by which a later one may differ; absent where none need agree. */
-  readonly within: Fraction | undefined
+  readonly tolerance: Fraction | undefined
 }
 
 /** A token, and the answers of sources so far. */
@@ -115,16 +115,16 @@ export async function tokenPrices(
 ): Promise<readonly TokenAnswer[]> {
   const wantedTokens = tokens.map((token): WantedToken => ({ token: token.toLowerCase(), offers: [], failures: [] }))
   for (const [place, source] of sources.entries()) {
-    const open = wantedTokens.filter(({ offers }) => !isDecided(offers))
-    const openTokens = open.map(({ token }) => token)
+    const undecidedTokens = wantedTokens.filter(({ offers }) => !isDecided(offers))
+    const openTokens = undecidedTokens.map(({ token }) => token)
     // No source after the last one could agree with it.
-    const within = place < sources.length - 1 ? withinOf(source) : undefined
+    const tolerance = place < sources.length - 1 ? toleranceOf(source) : undefined
     const answers = await (isOfUrl(source) ? askedOf(source, openTokens, means) : namedIn(source, openTokens, means))
-    for (const { token, offers, failures } of open) {
+    for (const { token, offers, failures } of undecidedTokens) {
       const answer = answers.get(token)
       if (!answer) continue
       const name = isOfUrl(source) ? new URL(source.url).host : `price ${nameIn(source, token)}`
-      if ('price' in answer) offers.push({ name, price: answer.price, within })
+      if ('price' in answer) offers.push({ name, price: answer.price, tolerance })
       // A request that failed names its host.
       else
         failures.push(answer.failure.startsWith(name) ? answer : { ...answer, failure: `${name}: ${answer.failure}` })
@@ -136,30 +136,30 @@ export async function tokenPrices(
 /** Whether the first source's price stands whatever the others say. */
 function isDecided([first, ...others]: readonly Offer[]): boolean {
   if (!first) return false
-  return first.within === undefined || others.some(other => isNear(first, other, first.within))
+  return first.tolerance === undefined || others.some(other => isNear(first, other, first.tolerance))
 }
 
 function decided({ offers, failures }: WantedToken): TokenAnswer {
-  const [first, ...further] = offers
+  const [first, ...laterOffers] = offers
   const isOpen = failures.some(({ isUnread }) => isUnread)
   const reasons = failures.map(({ failure }) => failure)
   if (!first) return { failure: reasons.join('; ') || 'no source of tokenPrices has it', isUnread: isOpen }
-  if (first.within === undefined) return first
+  if (first.tolerance === undefined) return first
   const agreement = offers.find((offer, place) =>
-    offers.slice(place + 1).some(later => isNear(offer, later, offer.within ?? first.within)),
+    offers.slice(place + 1).some(later => isNear(offer, later, offer.tolerance ?? first.tolerance)),
   )
   if (agreement) return agreement
   const said = offers.map(({ name, price }) => `${name} says ${nearestNumber(price)}`).join(', ')
-  const why = further.length > 0 ? 'no two of them agree' : 'no later source has a price to agree with it'
+  const why = laterOffers.length > 0 ? 'no two of them agree' : 'no later source has a price to agree with it'
   return { failure: [`${said}: ${why}`, ...reasons].join('; '), isUnread: isOpen }
 }
 
 /** Whether a later price differs by no more than a part of the first. */
-function isNear({ price }: Offer, later: Offer, within = new Fraction(0)): boolean {
-  return later.price.sub(price).abs().compare(price.mul(within)) <= 0
+function isNear({ price }: Offer, later: Offer, tolerance = new Fraction(0)): boolean {
+  return later.price.sub(price).abs().compare(price.mul(tolerance)) <= 0
 }
 
-function withinOf(source: TokenSource): Fraction | undefined {
+function toleranceOf(source: TokenSource): Fraction | undefined {
   const share = isOfUrl(source) ? source.agreeWithin : undefined
   return share === undefined ? undefined : fractionOf(share.slice(0, -1)).div(100)
 }
@@ -229,19 +229,19 @@ async function answerTo(
   const { json } = await http.json(inPlaces(url, { hour }), answerOf({ url, body, maxAge }, run), request)
   return tokens.map(token => {
     const pointerValues = pointerWords(wordsFor(source, token))
-    const at = filled(pointer, pointerValues)
+    const valuePointer = filled(pointer, pointerValues)
     const conditions = Object.entries(source.require ?? {}).map(
       ([path, each]) => [filled(path, pointerValues), each] as const,
     )
     const unmetIn = (answer: unknown) => unmet(answer, Object.fromEntries(conditions))
     const timed = time && { time: filled(time, pointerValues) }
-    const checked = answerOf({ url, body, maxAge, pointer: at, unmet: unmetIn, ...timed }, run)
+    const checked = answerOf({ url, body, maxAge, pointer: valuePointer, unmet: unmetIn, ...timed }, run)
     const { success, error } = checked.safeParse(json)
     if (!success) return [token, { failure: error.issues[0]?.message ?? 'it has none', isUnread: false }] as const
     try {
       const { decimals } = source
       const form = { ...source, decimals: typeof decimals === 'string' ? filled(decimals, pointerValues) : decimals }
-      return [token, found(answeredPrice(json, at, form))] as const
+      return [token, found(answeredPrice(json, valuePointer, form))] as const
     } catch (thrown) {
       return [token, failed(thrown)] as const
     }

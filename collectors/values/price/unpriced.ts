@@ -22,12 +22,12 @@ interface UnpricedOptions {
 
 /** Mistakes in both options, offline. @param isPriced whether there is a price at all */
 export function unpricedMistakes(
-  { unpriced, atLeast }: UnpricedOptions,
+  { unpriced: unpricedRule, atLeast }: UnpricedOptions,
   isPriced: boolean,
 ): { readonly path: string[]; readonly message: string }[] {
-  if (unpriced !== undefined && !isPriced)
+  if (unpricedRule !== undefined && !isPriced)
     return [{ path: ['unpriced'], message: 'belongs to a sum with prices: add price: token, or the name of a price' }]
-  if (atLeast !== undefined && unpriced === undefined)
+  if (atLeast !== undefined && unpricedRule === undefined)
     return [{ path: ['atLeast'], message: 'belongs to unpriced: leave out' }]
   return []
 }
@@ -97,13 +97,13 @@ export function checkLeftOut(
   const reasons = leftOut.flatMap(each => each.reasons)
   if (reasons.length === 0) return
   const total = leftOut.reduce((sum, { items }) => sum + items, 0)
-  const missing = reasons.reduce((sum, { items }) => sum + items, 0)
-  const words = `${missing} of ${total} have no price`
+  const unpricedCount = reasons.reduce((sum, { items }) => sum + items, 0)
+  const words = `${unpricedCount} of ${total} have no price`
   const messages = reasons.slice(0, namedMax).map(({ message }) => message)
   if (
     fractionOf(atLeast)
       .mul(total)
-      .compare(total - missing) > 0
+      .compare(total - unpricedCount) > 0
   )
     throw new Error(`${words}, and atLeast is ${atLeast}: ${messages[0]}`)
   log.warn(`${label}: ${words}, and are left out`, { items: messages.join('; ') })

@@ -34,13 +34,13 @@ export class CallMeter {
   }
 
   /** The counts since others were taken, without methods that were not called. */
-  countsSince(before: CallCounts): CallCounts {
+  countsSince(countsBefore: CallCounts): CallCounts {
     const { requests, calls } = this.counts()
     const increases = Object.entries(calls).map(
-      ([method, count]) => [method, count - (before.calls[method] ?? 0)] as const,
+      ([method, count]) => [method, count - (countsBefore.calls[method] ?? 0)] as const,
     )
     return {
-      requests: requests - before.requests,
+      requests: requests - countsBefore.requests,
       calls: Object.fromEntries(increases.filter(([, count]) => count > 0)),
     }
   }

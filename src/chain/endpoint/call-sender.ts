@@ -131,10 +131,10 @@ class Refusals {
     return refusal && isOfRate ? answers.map((answer, index) => refusals[index] ?? answer) : answers
   }
 
-  #refusalOf(answer: RpcAnswer, of: WrittenCall | undefined): EndpointFailure | undefined {
+  #refusalOf(answer: RpcAnswer, sentCall: WrittenCall | undefined): EndpointFailure | undefined {
     const { host, url, time } = this.#deps
     if (answer.kind === 'result') return undefined
-    const isOfRate = of?.call.method === 'eth_getLogs' ? isLogRateError(answer.error) : isRateError(answer.error)
+    const isOfRate = sentCall?.call.method === 'eth_getLogs' ? isLogRateError(answer.error) : isRateError(answer.error)
     return isOfRate ? rateFailure(answer.error, { host, url, nowMs: time.nowMs() }) : undefined
   }
 
@@ -232,13 +232,13 @@ export class CallSender {
         if (part.length === 0 || failure) return
         const options = { signal, answerMsMax: answerMs }
         const answers = await (way === 'apart' ? this.#sendWhole(part, options) : this.#sendPart(part, options))
-        const again: typeof part = []
+        const refusedCalls: typeof part = []
         part.forEach((call, at) => {
           const answer = answers[at]
-          if (isRefused(answer) && this.#isWorthWaiting()) again.push(call)
+          if (isRefused(answer) && this.#isWorthWaiting()) refusedCalls.push(call)
           else if (answer) outcomes[call.index] = answer
         })
-        queue.unshift(...again)
+        queue.unshift(...refusedCalls)
       } catch (error) {
         if (!(error instanceof EndpointFailure)) {
           queue.length = 0
@@ -312,23 +312,23 @@ export class CallSender {
   ): Promise<readonly RpcOutcome[]> {
     const { host, wire } = this.#deps
     const isSlow = failure instanceof TimedOut
-    const [heavy, light] = [calls.filter(isHeavy), calls.filter(call => !isHeavy(call))]
-    const isCheap = heavy.length === 0 && (calls.length === 1 || isSlow || !wire.hasBatches)
+    const [heavyCalls, lightCalls] = [calls.filter(isHeavy), calls.filter(call => !isHeavy(call))]
+    const isCheap = heavyCalls.length === 0 && (calls.length === 1 || isSlow || !wire.hasBatches)
     if (failure.kind !== 'unreachable' || isCheap) throw failure
     const probe = { ...options, answerMsMax: probeMsMax }
     if (!options.isAlive && !(await this.#answerAlone(writtenCall(chainIdCall), probe))) throw failure
-    const alive = { ...options, isAlive: true }
+    const aliveOptions = { ...options, isAlive: true }
     // Once more, as a connection may break off by chance: only what fails again is about the number of calls.
-    if (!options.isAlive && heavy.length === 0) return this.#sendPart(calls, alive)
-    if (heavy.length === 0) return this.#sendHalves(calls, alive)
-    const answers = light.length > 0 ? await this.#sendPart(light, { ...probe, isAlive: true }) : []
+    if (!options.isAlive && heavyCalls.length === 0) return this.#sendPart(calls, aliveOptions)
+    if (heavyCalls.length === 0) return this.#sendHalves(calls, aliveOptions)
+    const answers = lightCalls.length > 0 ? await this.#sendPart(lightCalls, { ...probe, isAlive: true }) : []
     const outcomes =
       isSlow || calls.length === 1
-        ? heavy.map(() => new EndpointFailure(host, failure.reason, isSlow ? 'slow' : 'refused'))
-        : light.length > 0
-          ? await this.#sendPart(heavy, alive)
-          : await this.#sendHalves(heavy, alive)
-    return inOrder(calls, light, answers, heavy, outcomes)
+        ? heavyCalls.map(() => new EndpointFailure(host, failure.reason, isSlow ? 'slow' : 'refused'))
+        : lightCalls.length > 0
+          ? await this.#sendPart(heavyCalls, aliveOptions)
+          : await this.#sendHalves(heavyCalls, aliveOptions)
+    return inOrder(calls, lightCalls, answers, heavyCalls, outcomes)
   }
 
   /** Sends two halves of calls that failed together. If each is answered then, their number was the reason. */
@@ -426,13 +426,13 @@ export class CallSender {
     })
     const finalOutcomes = [...outcomes]
     for (const [part, ofPart] of Map.groupBy(refusals, one => one.part)) {
-      const lacking = await this.#lackingTo(
+      const lackingBlock = await this.#lackingTo(
         part,
         ofPart.map(({ number }) => number),
         options,
       )
       for (const { number, place, outcome } of ofPart) {
-        if (lacking === undefined || number > lacking) continue
+        if (lackingBlock === undefined || number > lackingBlock) continue
         const text = `has no ${part} of block ${number}, though of its last block: it ${outcome.reason}`
         finalOutcomes[place] = new StateMissing(host, text)
       }

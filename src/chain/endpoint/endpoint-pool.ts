@@ -340,16 +340,16 @@ export class EndpointPool {
 
   /**
    * @param endpoints secrets; the first is preferred
-   * @param hidden hosts that this one does not ask
+   * @param hiddenHosts hosts that this one does not ask
    */
   constructor(
     deps: PoolDeps,
     endpoints: readonly EndpointSource[],
-    hidden: ReadonlySet<string> = new Set(),
+    hiddenHosts: ReadonlySet<string> = new Set(),
     members: readonly PoolMember[] = membersOf(deps, endpoints),
   ) {
     this.#deps = deps
-    this.#hidden = hidden
+    this.#hidden = hiddenHosts
     this.#all = members
   }
 
@@ -391,12 +391,14 @@ export class EndpointPool {
     hour: Served,
     signal: AbortSignal,
     work: (endpoint: Endpoint) => Promise<T>,
-    before: readonly RefusedWork[],
+    refusedWork: readonly RefusedWork[],
   ): Promise<T | readonly EndpointFailure[]> {
     const failures: EndpointFailure[] = []
-    const members = this.#inOrder(hour).filter(member => !before.some(({ endpoint }) => endpoint === member.endpoint))
+    const members = this.#inOrder(hour).filter(
+      member => !refusedWork.some(({ endpoint }) => endpoint === member.endpoint),
+    )
     for (const member of members) {
-      const last = failures.at(-1) ?? before.at(-1)?.failure
+      const last = failures.at(-1) ?? refusedWork.at(-1)?.failure
       if (last) this.#deps.passedOver?.(last.host, last.reason, last.kind)
       hour.endpoint = member.endpoint
       try {

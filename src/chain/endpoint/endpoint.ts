@@ -49,17 +49,17 @@ export const nodeRate: RateBounds = {
  */
 function batchedCalls(send: SendCalls): SendCalls {
   const scheduler = new BatchScheduler<readonly RpcCall[], readonly RpcOutcome[]>(async (jobs, { signal }) => {
-    const different = new Map<string, { readonly call: RpcCall; readonly place: number }>()
+    const distinctCalls = new Map<string, { readonly call: RpcCall; readonly place: number }>()
     for (const call of jobs.flatMap(({ request }) => request)) {
       const key = JSON.stringify(call)
-      if (!different.has(key)) different.set(key, { call, place: different.size })
+      if (!distinctCalls.has(key)) distinctCalls.set(key, { call, place: distinctCalls.size })
     }
     const outcomes = await send(
-      [...different.values()].map(({ call }) => call),
+      [...distinctCalls.values()].map(({ call }) => call),
       signal,
     )
     for (const { request, resolve } of jobs) {
-      resolve(request.flatMap(call => outcomes[different.get(JSON.stringify(call))?.place ?? -1] ?? []))
+      resolve(request.flatMap(call => outcomes[distinctCalls.get(JSON.stringify(call))?.place ?? -1] ?? []))
     }
   })
   return async (calls, signal) => {
@@ -93,7 +93,7 @@ async function withoutLag(
   blocksSeen: ObservedBlocks,
   send: Send,
 ): Promise<readonly RpcOutcome[]> {
-  const better = [...outcomes]
+  const finalOutcomes = [...outcomes]
   let doubtfulPlaces = calls.flatMap((call, index) => (isDoubted(call, outcomes[index], blocksSeen) ? [index] : []))
   for (const copies of copiesByRound) {
     if (doubtfulPlaces.length === 0) break
@@ -103,13 +103,14 @@ async function withoutLag(
     if (!answers.some(([head]) => isRecord(resultOf(head)))) break
     doubtfulPlaces = doubtfulPlaces.filter((index, place) => {
       const call = calls[index]
-      const good = call && answers.map(answer => answer[place + 1]).find(one => !isDoubted(call, one, blocksSeen))
-      if (good) better[index] = good
+      const certainOutcome =
+        call && answers.map(answer => answer[place + 1]).find(one => !isDoubted(call, one, blocksSeen))
+      if (certainOutcome) finalOutcomes[index] = certainOutcome
       const number = call && blocksSeen.numberOf(call)
-      return !good && (number === undefined || !answers.some(([head]) => isPast(head, number)))
+      return !certainOutcome && (number === undefined || !answers.some(([head]) => isPast(head, number)))
     })
   }
-  return better
+  return finalOutcomes
 }
 
 function isPast(head: RpcOutcome | undefined, number: bigint): boolean {
@@ -336,11 +337,11 @@ class Node implements OpenEndpoint {
     answerMsMax?: number,
   ): Promise<readonly RpcOutcome[]> {
     if (this.#identity.isKnown) return this.#sender.send(calls, signal, way, answerMsMax)
-    const identifying = this.#identifying
-    if (identifying) {
+    const identification = this.#identifying
+    if (identification) {
       const [outcomes, isSame] = await Promise.all([
         this.#sender.send(calls, signal, way, answerMsMax),
-        unlessAborted(identifying, signal),
+        unlessAborted(identification, signal),
       ])
       return isSame ? outcomes : this.#identify(calls, signal, way, answerMsMax)
     }

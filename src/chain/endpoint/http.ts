@@ -78,30 +78,30 @@ interface Answering {
  * @param bounds of the answer, as what was asked needs them
  * @throws EndpointFailure; a BatchRefused when fewer calls at a time may pass
  */
-export function answersIn(answer: HttpAnswer, count: number, by: Answering, bounds?: JsonBounds): RpcAnswer[] {
+export function answersIn(answer: HttpAnswer, count: number, endpoint: Answering, bounds?: JsonBounds): RpcAnswer[] {
   const { status, text, retryAtMs } = answer
-  const { host } = by
+  const { host } = endpoint
   const says = `answered HTTP ${status}`
   if (status === 429 || (status === 503 && retryAtMs !== undefined)) {
     const fix = accountAdvice(peerText(text ?? ''))
     throw new EndpointFailure(host, `${says}: it limits how often it is asked`, 'rate', retryAtMs, fix)
   }
-  if (status >= 300 && status < 400) throw failed(by, `${says}: redirects are not followed`, redirectAdvice)
+  if (status >= 300 && status < 400) throw failed(endpoint, `${says}: redirects are not followed`, redirectAdvice)
   if (status === 413) throw new BatchRefused(host, says, 'chars')
   // A gateway whose node did not answer in time: 522 and 524 are Cloudflare's.
   if ([408, 504, 522, 524].includes(status) && !isJsonRpc(parsedJson(text ?? ''))) throw new TimedOut(host, says)
-  if (status === 401 || status === 403) throw failed(by, says, accountAdvice(peerText(text ?? '')) ?? keyAdvice)
-  if (status === 402) throw failed(by, says, planAdvice)
+  if (status === 401 || status === 403) throw failed(endpoint, says, accountAdvice(peerText(text ?? '')) ?? keyAdvice)
+  if (status === 402) throw failed(endpoint, says, planAdvice)
   const isFine = status >= 200 && status < 300
   if (text === undefined)
-    throw isFine ? new BatchRefused(host, 'answered too much', 'answer') : failed(by, says, statusAdvice(status))
+    throw isFine ? new BatchRefused(host, 'answered too much', 'answer') : failed(endpoint, says, statusAdvice(status))
   // Some servers begin their answers with a byte order mark.
   const body = parsedJson(text.replace(/^\uFEFF/, ''), bounds)
   // Some servers send a JSON-RPC error with an HTTP status of its own.
-  if (body === undefined && isFine) throw unusable(text, by, bounds)
-  if (isFine || isJsonRpc(body)) return answersOf(body, count, by)
+  if (body === undefined && isFine) throw unusable(text, endpoint, bounds)
+  if (isFine || isJsonRpc(body)) return answersOf(body, count, endpoint)
   if (count > 1 && (status === 400 || status === 422)) throw new BatchRefused(host, says, 'calls')
-  throw failed(by, says, statusAdvice(status))
+  throw failed(endpoint, says, statusAdvice(status))
 }
 
 const redirectAdvice = 'put the address that it redirects to under rpc:'
@@ -118,15 +118,15 @@ function failed({ host }: Pick<Answering, 'host'>, reason: string, fix = answerA
 }
 
 /** The failure of a text without a value: it is not JSON, or beyond the bounds. */
-function unusable(text: string, by: Answering, bounds: JsonBounds | undefined): EndpointFailure {
+function unusable(text: string, endpoint: Answering, bounds: JsonBounds | undefined): EndpointFailure {
   const bound = bounds && exceededBound(text, bounds)
-  if (bound === 'depthMax') return failed(by, 'answered with JSON that nests deeper than any answer')
-  if (bound) return new BatchRefused(by.host, 'answered too much', 'answer')
+  if (bound === 'depthMax') return failed(endpoint, 'answered with JSON that nests deeper than any answer')
+  if (bound) return new BatchRefused(endpoint.host, 'answered too much', 'answer')
   // Cloudflare's words, whatever the status is.
   if (/^\s*error code: 1015\b/i.test(peerText(text))) {
-    return new EndpointFailure(by.host, 'limits how often it is asked (Cloudflare’s error 1015)', 'rate')
+    return new EndpointFailure(endpoint.host, 'limits how often it is asked (Cloudflare’s error 1015)', 'rate')
   }
-  return failed(by, `answered with something that is not JSON${kindOf(text)}`)
+  return failed(endpoint, `answered with something that is not JSON${kindOf(text)}`)
 }
 
 /** Words for a text that is not JSON. */
@@ -140,39 +140,40 @@ function isJsonRpc(body: unknown): boolean {
   return Array.isArray(body) ? body.length > 0 && body.every(parseAnswer) : parseAnswer(body) !== undefined
 }
 
-function answersOf(body: unknown, count: number, by: Answering): RpcAnswer[] {
-  return Array.isArray(body) ? batchAnswers(body, count, by) : [soleAnswer(body, count, by)]
+function answersOf(body: unknown, count: number, endpoint: Answering): RpcAnswer[] {
+  return Array.isArray(body) ? batchAnswers(body, count, endpoint) : [soleAnswer(body, count, endpoint)]
 }
 
-function soleAnswer(body: unknown, count: number, by: Answering): RpcAnswer {
-  const only = parseAnswer(body)
-  if (only?.answer.kind === 'error') {
-    const { error } = only.answer
-    if (count === 1) return only.answer
-    if (isRateError(error)) throw rateFailure(error, by)
-    const [reason, fix] = [errorText(error, by.url), accountAdvice(error.message)]
+function soleAnswer(body: unknown, count: number, endpoint: Answering): RpcAnswer {
+  const reply = parseAnswer(body)
+  if (reply?.answer.kind === 'error') {
+    const { error } = reply.answer
+    if (count === 1) return reply.answer
+    if (isRateError(error)) throw rateFailure(error, endpoint)
+    const [reason, fix] = [errorText(error, endpoint.url), accountAdvice(error.message)]
     // Fewer calls do not help, unless it is their number that a plan limits.
-    if (fix && !/batch/i.test(error.message)) throw new EndpointFailure(by.host, reason, 'refused', undefined, fix)
-    throw new BatchRefused(by.host, reason, 'calls')
+    if (fix && !/batch/i.test(error.message))
+      throw new EndpointFailure(endpoint.host, reason, 'refused', undefined, fix)
+    throw new BatchRefused(endpoint.host, reason, 'calls')
   }
-  if (!only || count > 1) throw failed(by, 'answered with something that is not JSON-RPC')
-  if (String(only.id) !== '1') throw failed(by, 'answered a call that was not asked')
-  return only.answer
+  if (!reply || count > 1) throw failed(endpoint, 'answered with something that is not JSON-RPC')
+  if (String(reply.id) !== '1') throw failed(endpoint, 'answered a call that was not asked')
+  return reply.answer
 }
 
-function batchAnswers(messages: readonly unknown[], count: number, by: Answering): RpcAnswer[] {
+function batchAnswers(messages: readonly unknown[], count: number, endpoint: Answering): RpcAnswer[] {
   const replies = messages.flatMap(message => parseAnswer(message) ?? [])
   const named = replies.filter(({ id }) => id !== undefined && id !== null)
   const byId = new Map(named.map(({ id, answer }) => [String(id), answer]))
-  if (byId.size < named.length) throw failed(by, 'answered one call twice')
+  if (byId.size < named.length) throw failed(endpoint, 'answered one call twice')
   const answers = Array.from({ length: count }, (_, index) => byId.get(String(index + 1)))
   if (answers.every(answer => answer !== undefined)) return answers
   const refusal = replies
     .map(({ answer }) => answer)
     .find(answer => answer.kind === 'error' && isRateError(answer.error))
-  if (refusal?.kind === 'error') throw rateFailure(refusal.error, by)
-  if (count === 1) throw failed(by, 'left a call without an answer')
-  throw new BatchRefused(by.host, 'left calls of a batch without an answer', 'calls')
+  if (refusal?.kind === 'error') throw rateFailure(refusal.error, endpoint)
+  if (count === 1) throw failed(endpoint, 'left a call without an answer')
+  throw new BatchRefused(endpoint.host, 'left calls of a batch without an answer', 'calls')
 }
 
 /** The failure that an error about the rate means. */
@@ -228,11 +229,16 @@ export function httpWire(url: string, time: Time, configuredHeaders: OwnHeaders 
         stop,
       } as const
       const sentMs = time.nowMs()
-      const { status, headers, text, unread } = await exchange.ask(request).catch(error => {
+      const {
+        status,
+        headers,
+        text,
+        unread: unreadReason,
+      } = await exchange.ask(request).catch(error => {
         throw unanswered(error, url)
       })
       const nowMs = time.nowMs()
-      if (unread) requireReadable(host, unread, String(headers['content-encoding']))
+      if (unreadReason) requireReadable(host, unreadReason, String(headers['content-encoding']))
       const { notBeforeMs: retryAtMs } = answerTimes(headers, { sentMs, receivedMs: nowMs })
       const shown = text === undefined ? undefined : withoutValues(text, mine)
       return answersIn({ status, text: shown, retryAtMs }, calls.length, { host, url, nowMs }, bounds)
@@ -250,11 +256,11 @@ function bodyOf(calls: readonly WrittenCall[]): string {
 }
 
 /** @throws EndpointFailure for a compressed body that cannot be unpacked */
-function requireReadable(host: string, unread: Unpackable | 'broken-off', encoding: string): void {
+function requireReadable(host: string, unreadReason: Unpackable | 'broken-off', encoding: string): void {
   const encodingText = encoding.slice(0, 20).replace(/[^\w, -]/g, '?')
-  if (unread === 'damaged')
+  if (unreadReason === 'damaged')
     throw failed({ host }, `answered with a body that is not ${encodingText}, as its content-encoding says`)
-  if (unread === 'unknown-encoding')
+  if (unreadReason === 'unknown-encoding')
     throw failed({ host }, `answered with the content-encoding ${encodingText}, though it was asked for none`)
 }
 

@@ -429,7 +429,7 @@ export class ObservedBlocks {
    * @returns false when it does not fit what was observed before
    */
   add(calls: readonly RpcCall[], outcomes: readonly RpcOutcome[], isSure = true): boolean {
-    const before = this.#contradictions
+    const contradictionsBefore = this.#contradictions
     calls.forEach((call, index) => {
       const { method, params } = call
       const outcome = outcomes[index]
@@ -442,7 +442,7 @@ export class ObservedBlocks {
       const number = stateMethods.has(method) ? this.numberOf({ method, params }) : undefined
       if (number !== undefined) this.#depth.served(number)
     })
-    return this.#contradictions === before
+    return this.#contradictions === contradictionsBefore
   }
 
   /** A block whose hash the endpoint has shown is not known any more. */

@@ -337,10 +337,13 @@ export function isServed(outcome: RpcOutcome | undefined): boolean {
 }
 
 /** The call that needs a part of a block and nothing else. */
-export function partCall(part: BlockPart, at: Hex | 'latest'): RpcCall {
-  if (part === 'state') return stateCall(at)
-  if (part === 'header') return { method: 'eth_getBlockByNumber', params: [at, false] }
-  return { method: 'eth_getLogs', params: [{ address: nowhere, topics: [noTopic], fromBlock: at, toBlock: at }] }
+export function partCall(part: BlockPart, blockParam: Hex | 'latest'): RpcCall {
+  if (part === 'state') return stateCall(blockParam)
+  if (part === 'header') return { method: 'eth_getBlockByNumber', params: [blockParam, false] }
+  return {
+    method: 'eth_getLogs',
+    params: [{ address: nowhere, topics: [noTopic], fromBlock: blockParam, toBlock: blockParam }],
+  }
 }
 
 /** Failures that say nothing about the block. */
@@ -373,10 +376,10 @@ export function isPassing(outcome: RpcOutcome): boolean {
 /** Code that never reverts and never answers nothing, where it is run: at an address, or as creation code. */
 const code = certifiedCode({ kind: 'balance', address: nowhere })
 
-function codeCalls(at: Hex | 'latest'): readonly RpcCall[] {
+function codeCalls(blockParam: Hex | 'latest'): readonly RpcCall[] {
   return [
-    { method: 'eth_call', params: [{ to: nowhere, data: '0x' }, at, { [nowhere]: { code } }] },
-    { method: 'eth_call', params: [{ from: sender, data: code }, at] },
+    { method: 'eth_call', params: [{ to: nowhere, data: '0x' }, blockParam, { [nowhere]: { code } }] },
+    { method: 'eth_call', params: [{ from: sender, data: code }, blockParam] },
   ]
 }
 

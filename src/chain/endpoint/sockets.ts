@@ -129,10 +129,7 @@ export class SocketWire implements Wire {
       // Events of a pipe that was given up do not concern its successor.
       if (!signal.aborted) this.#closed(reason)
     }
-    const opening = unlessAborted(
-      this.#dial({ text: message => this.#heard(message), onClosed: onClosed }, signal),
-      signal,
-    )
+    const opening = unlessAborted(this.#dial({ text: message => this.#heard(message), onClosed }, signal), signal)
     opening.catch(() => {
       if (this.#pipe === opening) this.#pipe = undefined
     })
@@ -189,13 +186,13 @@ export function webSocketDial(url: string, configuredHeaders: OwnHeaders = () =>
       const headers = ownHeaders(host, configuredHeaders)
       const failure = (words: string, fix = webSocketFix) =>
         new EndpointFailure(host, words, 'unreachable', undefined, fix)
-      let why = failure('does not answer as a WebSocket')
+      let dialFailure = failure('does not answer as a WebSocket')
       const connect = egressConnector(buildConnector, { timeout: connectMsMax, signal: end })
       const dispatcher = new Agent({
         connect: (target, callback) =>
           connect(target, (...[error, socket]) => {
             if (!error) return callback(null, socket)
-            why = failure(`does not answer: ${networkReason(error)}`, networkFix(error))
+            dialFailure = failure(`does not answer: ${networkReason(error)}`, networkFix(error))
             callback(error, null)
           }),
         webSocket: { maxPayloadSize: chainAnswerBytesMax },
@@ -206,7 +203,7 @@ export function webSocketDial(url: string, configuredHeaders: OwnHeaders = () =>
       socket.addEventListener('error', () => {})
       socket.addEventListener('close', ({ code }) => {
         void dispatcher.destroy().catch(() => {})
-        reject(why)
+        reject(dialFailure)
         onClosed(`closed the connection (${code})`)
       })
     })

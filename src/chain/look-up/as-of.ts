@@ -74,15 +74,15 @@ export class KnownHeaders {
    * first block, whose timestamp is often made up, is used only if there is no other.
    */
   paceFrom(header: BlockHeader, seconds: number): BlockHeader | undefined {
-    const away = (other: BlockHeader) => Math.abs(other.timestampSeconds - header.timestampSeconds)
-    const better = (best: BlockHeader | undefined, candidate: BlockHeader) => {
-      if (candidate.number === header.number || away(candidate) === 0) return best
-      if (!best || best.number === 0n) return candidate
-      const [isFar, isBestFar] = [away(candidate) >= seconds, away(best) >= seconds]
-      if (isFar !== isBestFar) return isFar ? candidate : best
-      return away(candidate) < away(best) === isFar ? candidate : best
+    const distanceTo = (other: BlockHeader) => Math.abs(other.timestampSeconds - header.timestampSeconds)
+    const pickBetter = (bestHeader: BlockHeader | undefined, candidate: BlockHeader) => {
+      if (candidate.number === header.number || distanceTo(candidate) === 0) return bestHeader
+      if (!bestHeader || bestHeader.number === 0n) return candidate
+      const [isFar, isBestFar] = [distanceTo(candidate) >= seconds, distanceTo(bestHeader) >= seconds]
+      if (isFar !== isBestFar) return isFar ? candidate : bestHeader
+      return distanceTo(candidate) < distanceTo(bestHeader) === isFar ? candidate : bestHeader
     }
-    return this.#headers.reduce<BlockHeader | undefined>(better, undefined)
+    return this.#headers.reduce<BlockHeader | undefined>(pickBetter, undefined)
   }
 
   /**
@@ -90,12 +90,12 @@ export class KnownHeaders {
    */
   tickSeconds(seconds: number): number {
     const after = this.#after(seconds)
-    const near = this.#headers
+    const nearHeaders = this.#headers
       .slice(Math.max(0, after - tickHeadersMax / 2), after + tickHeadersMax / 2)
       .filter(({ number }) => number > 0n)
-    const [first] = near
+    const [first] = nearHeaders
     return (
-      near.reduce(
+      nearHeaders.reduce(
         (tick, { timestampSeconds }) => divisor(tick, timestampSeconds - (first?.timestampSeconds ?? 0)),
         0,
       ) || 1
@@ -113,13 +113,13 @@ export class KnownHeaders {
   }
 
   #follows(place: number): boolean {
-    const [before, after] = [this.#headers[place - 1], this.#headers[place]]
-    if (!before || !after) return true
-    const isChild = before.number + 1n === after.number && after.parentHash !== undefined
-    if (before.timestampSeconds > after.timestampSeconds) {
-      this.#mismatch = `block ${after.number} is older than block ${before.number}`
-    } else if (isChild && after.parentHash !== before.hash) {
-      this.#mismatch = `the parent of block ${after.number} is ${after.parentHash}, and block ${before.number} is ${before.hash}`
+    const [headerBefore, headerAfter] = [this.#headers[place - 1], this.#headers[place]]
+    if (!headerBefore || !headerAfter) return true
+    const isChild = headerBefore.number + 1n === headerAfter.number && headerAfter.parentHash !== undefined
+    if (headerBefore.timestampSeconds > headerAfter.timestampSeconds) {
+      this.#mismatch = `block ${headerAfter.number} is older than block ${headerBefore.number}`
+    } else if (isChild && headerAfter.parentHash !== headerBefore.hash) {
+      this.#mismatch = `the parent of block ${headerAfter.number} is ${headerAfter.parentHash}, and block ${headerBefore.number} is ${headerBefore.hash}`
     } else return true
     return false
   }
@@ -166,21 +166,21 @@ function firstGuesses(high: BlockHeader, hourSeconds: number): bigint[] {
  * running sum.
  */
 function estimateBetween(headers: KnownHeaders, { low, high }: HeadersAround, hourSeconds: number): Estimate {
-  const near = nearer(low, high, hourSeconds)
-  if (!near) return { number: 0n, spread: Number.POSITIVE_INFINITY }
-  const distance = Math.abs(hourSeconds - near.timestampSeconds)
-  const pace = headers.paceFrom(near, distance)
-  if (!pace || (pace.number === 0n && pace.timestampSeconds < plausibleSeconds)) return unpaced(near, hourSeconds)
+  const nearHeader = nearer(low, high, hourSeconds)
+  if (!nearHeader) return { number: 0n, spread: Number.POSITIVE_INFINITY }
+  const distance = Math.abs(hourSeconds - nearHeader.timestampSeconds)
+  const pace = headers.paceFrom(nearHeader, distance)
+  if (!pace || (pace.number === 0n && pace.timestampSeconds < plausibleSeconds)) return unpaced(nearHeader, hourSeconds)
   const tick = headers.tickSeconds(hourSeconds)
   const span: Span = {
-    blocks: Math.abs(Number(near.number - pace.number)),
-    ticks: Math.abs(near.timestampSeconds - pace.timestampSeconds) / tick,
-    isAcross: pace === (near === low ? high : low),
+    blocks: Math.abs(Number(nearHeader.number - pace.number)),
+    ticks: Math.abs(nearHeader.timestampSeconds - pace.timestampSeconds) / tick,
+    isAcross: pace === (nearHeader === low ? high : low),
   }
-  const isBefore = near.timestampSeconds <= hourSeconds
+  const isBefore = nearHeader.timestampSeconds <= hourSeconds
   const { mean, spread } = counted(span, isBefore ? Math.floor(distance / tick) : Math.ceil(distance / tick), isBefore)
   const count = BigInt(Math.round(mean))
-  return { number: isBefore ? near.number + count : near.number - count, spread }
+  return { number: isBefore ? nearHeader.number + count : nearHeader.number - count, spread }
 }
 
 interface Span {

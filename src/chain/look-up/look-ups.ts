@@ -79,7 +79,7 @@ interface AsOfSearchResult {
   readonly answers: ReadonlyMap<Hour, AsOfAnswer>
   readonly known: KnownHeaders
   /** Why the endpoint did not return a block, by its number. */
-  readonly absent: ReadonlyMap<bigint, EndpointFailure>
+  readonly absentBlocks: ReadonlyMap<bigint, EndpointFailure>
 }
 
 /** More than any search takes: the range halves with each round. */
@@ -124,7 +124,7 @@ const singleHoursMax = 4
 export class AsOfSearch implements AsOfSearchResult {
   readonly answers = new Map<Hour, AsOfAnswer>()
   readonly known = new KnownHeaders()
-  readonly absent = new Map<bigint, EndpointFailure>()
+  readonly absentBlocks = new Map<bigint, EndpointFailure>()
   readonly #search: Search
   #pending: readonly Hour[]
   #rounds = 0
@@ -141,21 +141,21 @@ export class AsOfSearch implements AsOfSearchResult {
   /** The next blocks to ask for, of all hours; `undefined` when every hour has its answer. */
   question(): Question | undefined {
     const asked = this.#pending.map(hour => [hour, this.#step(hour)] as const)
-    const open = asked.flatMap(([hour, step]) => (step.kind === 'ask' ? [[hour, step] as const] : []))
+    const openSteps = asked.flatMap(([hour, step]) => (step.kind === 'ask' ? [[hour, step] as const] : []))
     for (const [hour, step] of asked) if (step.kind !== 'ask') this.answers.set(hour, step)
-    this.#pending = open.map(([hour]) => hour)
-    if (open.length === 0) return undefined
-    for (const [hour, step] of open) this.#reportCandidate(hour, step)
+    this.#pending = openSteps.map(([hour]) => hour)
+    if (openSteps.length === 0) return undefined
+    for (const [hour, step] of openSteps) this.#reportCandidate(hour, step)
     this.#rounds += 1
-    const numbers = new Set(open.flatMap(([, step]) => step.numbers))
-    return { kind: 'ask', latest: open.some(([, step]) => step.latest), numbers: [...numbers] }
+    const numbers = new Set(openSteps.flatMap(([, step]) => step.numbers))
+    return { kind: 'ask', latest: openSteps.some(([, step]) => step.latest), numbers: [...numbers] }
   }
 
   /** Adds headers. @returns whether they are of one chain with the known ones */
-  learn({ latest, headers, absent }: Headers): boolean {
+  learn({ latest, headers, absentBlocks }: Headers): boolean {
     if (latest) this.known.head = latest
-    for (const [number, failure] of absent) {
-      this.absent.set(number, failure)
+    for (const [number, failure] of absentBlocks) {
+      this.absentBlocks.set(number, failure)
       this.known.addAbsent(number)
     }
     return [...headers, ...(latest ? [latest] : [])].every(header => this.known.add(header))
@@ -206,7 +206,7 @@ interface Headers {
   readonly latest: BlockHeader | undefined
   readonly headers: readonly BlockHeader[]
   /** Blocks it did not return although they are not past its head, each with the reason. */
-  readonly absent: ReadonlyMap<bigint, EndpointFailure>
+  readonly absentBlocks: ReadonlyMap<bigint, EndpointFailure>
 }
 
 /**
@@ -219,15 +219,15 @@ async function readHeaders(endpoint: Endpoint, { latest, numbers }: Question, si
   const headersRead = asked.map((number, place) => headerOf(endpoint, number, answers[place]))
   const head = latest ? headersRead[0] : undefined
   if (head instanceof EndpointFailure) throw head
-  const absent = new Map<bigint, EndpointFailure>()
+  const absentBlocks = new Map<bigint, EndpointFailure>()
   const headers = headersRead.slice(latest ? 1 : 0).flatMap((header, place) => {
     if (!(header instanceof EndpointFailure)) return [header]
     const number = numbers[place] ?? 0n
     // Past the last block there is no block, whatever words a node uses: that is an answer.
-    if (!head || number <= head.number) absent.set(number, header)
+    if (!head || number <= head.number) absentBlocks.set(number, header)
     return []
   })
-  return { latest: head, headers, absent }
+  return { latest: head, headers, absentBlocks }
 }
 
 /** One block's header, or why the node did not return it. @throws EndpointFailure when it is of another block */
@@ -309,13 +309,13 @@ export class Hours {
 
   /** The proven headers nearest to an hour, where a search starts. */
   around(hour: Hour): BlockHeader[] {
-    let [before, after]: [HourLookUp | undefined, HourLookUp | undefined] = [undefined, undefined]
+    let [lookUpBefore, lookUpAfter]: [HourLookUp | undefined, HourLookUp | undefined] = [undefined, undefined]
     for (const state of this.#states.values()) {
       if (!state.proven) continue
-      if (state.hour <= hour && (!before || state.hour > before.hour)) before = state
-      if (state.hour > hour && (!after || state.hour < after.hour)) after = state
+      if (state.hour <= hour && (!lookUpBefore || state.hour > lookUpBefore.hour)) lookUpBefore = state
+      if (state.hour > hour && (!lookUpAfter || state.hour < lookUpAfter.hour)) lookUpAfter = state
     }
-    return [before, after].flatMap(state => (state?.proven ? headersOf(state.proven) : []))
+    return [lookUpBefore, lookUpAfter].flatMap(state => (state?.proven ? headersOf(state.proven) : []))
   }
 
   /** Discards an hour's proven block: after a reorg, or when an endpoint is on another chain. Default: those of all hours. */
@@ -501,13 +501,13 @@ export class LookUps {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<Hour, LookUpOutcome>> {
     const { pool, name } = this.#deps
-    const serving: Served = { part: 'header', ...(preferredEndpoint && { endpoint: preferredEndpoint }) }
+    const servedPart: Served = { part: 'header', ...(preferredEndpoint && { endpoint: preferredEndpoint }) }
     const outcomes = new Map<Hour, LookUpOutcome>()
     try {
-      await pool.serve(serving, signal, async endpoint => {
+      await pool.serve(servedPart, signal, async endpoint => {
         const pastHead = group.filter(({ state }) => !outcomes.has(state.hour))
         for (const { state } of pastHead) state.endpoint = endpoint
-        const { answers, absent } = await this.#searchPastHead(endpoint, pastHead, signal)
+        const { answers, absentBlocks } = await this.#searchPastHead(endpoint, pastHead, signal)
         for (const { state } of pastHead) {
           const answer = answers.get(state.hour)
           if (!answer || answer.kind === 'missing') continue
@@ -520,8 +520,8 @@ export class LookUps {
         const unanswered = pastHead.find(({ state }) => !outcomes.has(state.hour))
         if (!unanswered) return
         const answer = answers.get(unanswered.state.hour)
-        if (answer?.kind === 'missing') serving.blockNumber = answer.number
-        throw incomplete(endpoint, answer, absent)
+        if (answer?.kind === 'missing') servedPart.blockNumber = answer.number
+        throw incomplete(endpoint, answer, absentBlocks)
       })
     } catch (error) {
       // Results of one endpoint stand, even if none can answer the rest.
@@ -614,13 +614,13 @@ function outcomeOf(outcomes: ReadonlyMap<Hour, LookUpOutcome>, { state }: HourTo
 function incomplete(
   endpoint: Endpoint,
   answer: AsOfAnswer | undefined,
-  absent: ReadonlyMap<bigint, EndpointFailure>,
+  absentBlocks: ReadonlyMap<bigint, EndpointFailure>,
 ): EndpointFailure {
   if (answer?.kind === 'missing') {
-    const missing = absent.get(answer.number) ?? blockMissing(endpoint, answer.number)
+    const failure = absentBlocks.get(answer.number) ?? blockMissing(endpoint, answer.number)
     // A node that has the blocks on either side is damaged, or one of several: it does not lack what is old.
-    const isDamage = answer.isHole && missing.kind === 'unknown-block'
-    return isDamage ? new EndpointFailure(missing.host, missing.reason) : missing
+    const isDamage = answer.isHole && failure.kind === 'unknown-block'
+    return isDamage ? new EndpointFailure(failure.host, failure.reason) : failure
   }
   const head = answer?.kind === 'past-head' ? answer.head : undefined
   const words = head ? `its last block ${head.number} is of ${secondsText(head.timestampSeconds)}` : 'it says nothing'

@@ -28,7 +28,7 @@ interface AnyRead {
    * Resolves to an answer or a Fault for each failed read; callers without such a read need not wait. Absent when none
    * failed.
    */
-  readonly late?: SharedWork<ReadonlyMap<ReadRequest, ReadOutcome>>
+  readonly lateWork?: SharedWork<ReadonlyMap<ReadRequest, ReadOutcome>>
 }
 
 /**
@@ -45,7 +45,7 @@ export async function readOnAny(
   const { endpoint, outcomes } = await deps.pool.serve(deps.hour, signal, readOn(deps, requests, signal))
   if (!outcomes.some(outcome => outcome instanceof EndpointFailure)) return { outcomes }
   const rest = new Rest(deps, failuresOf(requests, outcomes))
-  return { outcomes, late: new SharedWork(late => rest.read(endpoint, late)) }
+  return { outcomes, lateWork: new SharedWork(late => rest.read(endpoint, late)) }
 }
 
 function readOn({ block, memory }: ReadsOnAnyDeps, requests: readonly ReadRequest[], signal: AbortSignal) {
@@ -81,14 +81,14 @@ class Rest {
 
   /** @param first the endpoint that failed at them */
   async read(first: Endpoint, signal: AbortSignal): Promise<ReadonlyMap<ReadRequest, ReadOutcome>> {
-    const before: RefusedWork[] = []
+    const refusedWork: RefusedWork[] = []
     for (let endpoint = first; ; ) {
       await this.#readSlow(endpoint, signal)
       for (const [request, failure] of this.#last) this.#failuresOf(request).push(failure)
       const [failure] = this.#last.values()
       if (!failure) return this.#outcomes
-      before.push({ endpoint, failure })
-      const next = await this.#readOnOthers(before, signal)
+      refusedWork.push({ endpoint, failure })
+      const next = await this.#readOnOthers(refusedWork, signal)
       if (!next) return this.#outcomes
       endpoint = next
     }
@@ -102,27 +102,27 @@ class Rest {
 
   /** Repeats reads the endpoint was too slow for, as no other read waits for them now. */
   async #readSlow(endpoint: Endpoint, signal: AbortSignal): Promise<void> {
-    const slow = [...this.#last].filter(([, { kind }]) => kind === 'slow').map(([request]) => request)
-    if (slow.length === 0) return
-    const quick = [...this.#last].filter(([, { kind }]) => kind !== 'slow')
+    const slowRequests = [...this.#last].filter(([, { kind }]) => kind === 'slow').map(([request]) => request)
+    if (slowRequests.length === 0) return
+    const otherFailures = [...this.#last].filter(([, { kind }]) => kind !== 'slow')
     try {
       const { block, memory } = this.#deps
-      const outcomes = await readLate(endpoint, block, slow, signal, memory)
-      this.#last = new Map([...quick, ...this.#keep(slow, outcomes)])
+      const outcomes = await readLate(endpoint, block, slowRequests, signal, memory)
+      this.#last = new Map([...otherFailures, ...this.#keep(slowRequests, outcomes)])
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof EndpointFailure)) throw error
-      this.#last = new Map([...quick, ...slow.map(request => [request, error] as const)])
+      this.#last = new Map([...otherFailures, ...slowRequests.map(request => [request, error] as const)])
     }
   }
 
   /** @returns the next endpoint that could read something; undefined when there is none */
-  async #readOnOthers(before: readonly RefusedWork[], signal: AbortSignal): Promise<Endpoint | undefined> {
+  async #readOnOthers(refusedWork: readonly RefusedWork[], signal: AbortSignal): Promise<Endpoint | undefined> {
     const { name, pool, hour } = this.#deps
     const requests = [...this.#last.keys()]
     const work = readOn(this.#deps, requests, signal)
     // The hour stays with the endpoint that answered most of it.
-    const answer = await pool.serveOnOthers({ ...hour }, signal, work, before)
+    const answer = await pool.serveOnOthers({ ...hour }, signal, work, refusedWork)
     if ('endpoint' in answer) {
       this.#last = this.#keep(requests, answer.outcomes)
       return answer.endpoint
@@ -227,12 +227,12 @@ export class HourReads {
   /** Outcomes of the reads at some places; later when one of them failed, as other endpoints are then asked for it. */
   async outcomesOf(
     places: readonly number[],
-    { outcomes, late }: AnyRead,
+    { outcomes, lateWork }: AnyRead,
     signal: AbortSignal,
   ): Promise<readonly (ReadOutcome | undefined)[]> {
     const outcomesOfRead = places.map(place => outcomes[place])
-    if (!late || outcomesOfRead.every(isAnswer)) return outcomesOfRead
-    const lateOutcomes = await late.join(signal)
+    if (!lateWork || outcomesOfRead.every(isAnswer)) return outcomesOfRead
+    const lateOutcomes = await lateWork.join(signal)
     return places.map((place, index) => {
       const request = this.#requests[place]
       return (request && lateOutcomes.get(request)) ?? outcomesOfRead[index]
@@ -252,34 +252,34 @@ export class HourReads {
   }
 
   async #travel(signal: AbortSignal): Promise<ReadAt<AnyRead>> {
-    const at = await this.#deps.asOf(signal)
-    const outcomesTried = await this.#tried(at)
+    const asOfBlock = await this.#deps.asOf(signal)
+    const outcomesTried = await this.#tried(asOfBlock)
     // One tick for requests made when the block became known.
     if (outcomesTried.length < this.#requests.length) await setImmediate()
     this.#deps.closed()
     const { knownAnswers } = this.#deps
     const requests = this.#requests
-    const before = requests.map((request, place) => {
+    const earlierAnswers = requests.map((request, place) => {
       const outcome = outcomesTried[place]
-      return isAnswer(outcome) ? outcome : knownAnswers.of(request, at)
+      return isAnswer(outcome) ? outcome : knownAnswers.of(request, asOfBlock)
     })
-    const rest = requests.filter((_, place) => !before[place])
-    const { outcomes, late } = rest.length === 0 ? { outcomes: [] } : await this.#deps.read(at, rest, signal)
+    const rest = requests.filter((_, place) => !earlierAnswers[place])
+    const { outcomes, lateWork } = rest.length === 0 ? { outcomes: [] } : await this.#deps.read(asOfBlock, rest, signal)
     const read = outcomes.values()
-    const merged = before.flatMap(answer => answer ?? read.next().value ?? [])
-    for (const [place, request] of requests.entries()) knownAnswers.add(request, at, merged[place])
-    return { at, value: { outcomes: merged, ...(late && { late }) } }
+    const merged = earlierAnswers.flatMap(answer => answer ?? read.next().value ?? [])
+    for (const [place, request] of requests.entries()) knownAnswers.add(request, asOfBlock, merged[place])
+    return { at: asOfBlock, value: { outcomes: merged, ...(lateWork && { lateWork }) } }
   }
 
   /** Outcomes read at the block before it was proven. */
-  async #tried(at: BlockHeader): Promise<readonly ReadOutcome[]> {
+  async #tried(asOfBlock: BlockHeader): Promise<readonly ReadOutcome[]> {
     const trial = this.#trial
     if (!trial) return []
-    if (trial.block.hash !== at.hash) {
+    if (trial.block.hash !== asOfBlock.hash) {
       trial.header.reject(new Error('it is not the as-of block'))
       return []
     }
-    trial.header.resolve(at)
+    trial.header.resolve(asOfBlock)
     return (await trial.outcomes) ?? []
   }
 }

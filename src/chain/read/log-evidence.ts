@@ -64,11 +64,11 @@ const bloomBytes = 256
 export function mayHaveLogs(bloom: unknown, { address, topics }: LogFilter): boolean | undefined {
   if (typeof bloom !== 'string' || !/^0x(?!f*$)[0-9a-f]{512}$/i.test(bloom)) return undefined
   const bits = Buffer.from(bloom.slice(2), 'hex')
-  const may = (one: Hex | readonly Hex[] | null) => {
+  const mayHold = (one: Hex | readonly Hex[] | null) => {
     const list = one === null ? [] : typeof one === 'string' ? [one] : one
     return list.length === 0 || list.some(hex => isIn(bits, hex))
   }
-  return may(address) && topics.every(may)
+  return mayHold(address) && topics.every(mayHold)
 }
 
 /**
@@ -235,11 +235,11 @@ export function checkedLogs(result: unknown, question: LogQuestion): CheckedLogs
 }
 
 /** Whether two neighbours are one log, byte for byte. */
-function isRepeated(before: NodeLog, log: NodeLog): boolean {
-  if (before.logIndex !== log.logIndex || before.blockNumber !== log.blockNumber) return false
+function isRepeated(previousLog: NodeLog, log: NodeLog): boolean {
+  if (previousLog.logIndex !== log.logIndex || previousLog.blockNumber !== log.blockNumber) return false
   const text = ({ blockNumber, ...fields }: NodeLog) =>
     JSON.stringify(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))).toLowerCase()
-  return text(before) === text(log)
+  return text(previousLog) === text(log)
 }
 
 function mistakeIn(log: NodeLog, { range, hashes }: LogQuestion, fits: (log: RawLog) => boolean): string | undefined {
@@ -258,10 +258,10 @@ function mistakeIn(log: NodeLog, { range, hashes }: LogQuestion, fits: (log: Raw
  * Mistake in the order of two neighbours. Indices alone do not identify logs: on a few chains each transaction counts
  * from 0.
  */
-function mistakeBetween(before: NodeLog | undefined, log: NodeLog): string | undefined {
-  if (before?.blockNumber !== log.blockNumber) return undefined
-  if (before.blockHash !== log.blockHash) return `answered logs of two blocks ${log.blockNumber}`
-  const isSame = before.logIndex === log.logIndex && before.transactionHash === log.transactionHash
+function mistakeBetween(previousLog: NodeLog | undefined, log: NodeLog): string | undefined {
+  if (previousLog?.blockNumber !== log.blockNumber) return undefined
+  if (previousLog.blockHash !== log.blockHash) return `answered logs of two blocks ${log.blockNumber}`
+  const isSame = previousLog.logIndex === log.logIndex && previousLog.transactionHash === log.transactionHash
   return isSame ? `answered a log of block ${log.blockNumber} twice` : undefined
 }
 

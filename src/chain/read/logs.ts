@@ -142,10 +142,10 @@ class LogRequests {
     if (endpoint.node.servesLogs === false) await requireLogs(endpoint, signal)
     if (endpoint.node.takesLogBatches === false) return this.#askBare(ranges)
     for (let tries = 1; ; tries += 1) {
-      const [before, after, ...outcomes] = await this.#between(ranges)
-      const failure = [before, after].find(one => one instanceof EndpointFailure)
+      const [headerBefore, headerAfter, ...outcomes] = await this.#between(ranges)
+      const failure = [headerBefore, headerAfter].find(one => one instanceof EndpointFailure)
       if (failure) return this.#askOtherwise(ranges, failure)
-      const mistake = [before, after].map(header => this.#mistakeIn(header)).find(one => one !== undefined)
+      const mistake = [headerBefore, headerAfter].map(header => this.#mistakeIn(header)).find(one => one !== undefined)
       if (!mistake) return ranges.map((range, index) => this.#outcome(range, outcomes[index]))
       // The next request may reach a node that has the block.
       if (tries >= logTriesMax) throw mistake

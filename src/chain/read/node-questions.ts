@@ -353,11 +353,11 @@ class Questions {
 
   /** As of the last blocks. A chain that is younger than that has no older state. */
   async #blocksAnHour(head: ChainHead): Promise<number> {
-    const back = head.number > paceBlocks ? paceBlocks : head.number
-    if (back === 0n) return 1
-    const before = await this.#header(hexOf(head.number - back))
+    const blocksBack = head.number > paceBlocks ? paceBlocks : head.number
+    if (blocksBack === 0n) return 1
+    const before = await this.#header(hexOf(head.number - blocksBack))
     const seconds = head.timestampSeconds - before.timestampSeconds
-    return seconds > 0 ? (Number(back) * hourMs) / 1_000 / seconds : 1
+    return seconds > 0 ? (Number(blocksBack) * hourMs) / 1_000 / seconds : 1
   }
 
   async #logs(head: ChainHead): Promise<EndpointCheck['logs']> {

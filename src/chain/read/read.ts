@@ -114,17 +114,17 @@ function resultsOf(output: Hex, count: number): ReadAnswer[] | undefined {
   const wordAt = (place: number) => numberOf(output.slice(2 + 64 * place, 2 + 64 * (place + 1)))
   if (wordAt(0) !== 32 || wordAt(1) !== count) return undefined
   const results: ReadAnswer[] = []
-  let at = 2 + count
+  let wordIndex = 2 + count
   for (let index = 0; index < count; index += 1) {
-    if (wordAt(2 + index) !== 32 * (at - 2)) return undefined
-    const [success, offset, length] = [wordAt(at), wordAt(at + 1), wordAt(at + 2)]
-    const start = 2 + 64 * (at + 3)
+    if (wordAt(2 + index) !== 32 * (wordIndex - 2)) return undefined
+    const [success, offset, length] = [wordAt(wordIndex), wordAt(wordIndex + 1), wordAt(wordIndex + 2)]
+    const start = 2 + 64 * (wordIndex + 3)
     const [end, next] = [start + 2 * length, start + 64 * Math.ceil(length / 32)]
     if (success > 1 || offset !== 64 || next > output.length || !/^0*$/.test(output.slice(end, next))) return undefined
     results.push({ kind: success === 1 ? 'returned' : 'reverted', output: `0x${output.slice(start, end)}` })
-    at += 3 + Math.ceil(length / 32)
+    wordIndex += 3 + Math.ceil(length / 32)
   }
-  return 2 + 64 * at === output.length ? results : undefined
+  return 2 + 64 * wordIndex === output.length ? results : undefined
 }
 
 /** A word as a length or an offset; infinite for one that is cut, or too large. */
@@ -331,10 +331,10 @@ class ReadPlace implements ReadScope {
   async servesTogether(failure: EndpointFailure): Promise<boolean> {
     this.#together ??= this.#asksTogether()
     this.#state ??= this.#askState()
-    const [together, missing] = await Promise.all([this.#together, this.#state])
-    if (together === 'answered') return true
+    const [aggregateState, missing] = await Promise.all([this.#together, this.#state])
+    if (aggregateState === 'answered') return true
     if (missing) throw failure.kind === 'refused' ? missing : failure
-    if (together === 'odd') throw failure
+    if (aggregateState === 'odd') throw failure
     return false
   }
 
@@ -400,11 +400,11 @@ export async function readAt(
   memory: ReadMemory,
 ): Promise<readonly ReadOutcome[]> {
   const place = new ReadPlace(endpoint, block, memory, signal)
-  const together = requests.filter(request => memory.isJoined(request))
-  const singly = requests.filter(request => !memory.isJoined(request))
+  const joinedReads = requests.filter(request => memory.isJoined(request))
+  const singleReads = requests.filter(request => !memory.isJoined(request))
   const [ofTogether, ofSingly] = await Promise.all([
-    together.length > 0 ? readTogether(place, together) : [],
-    singly.length > 0 ? readSingly(place, singly, together.length > 0) : [],
+    joinedReads.length > 0 ? readTogether(place, joinedReads) : [],
+    singleReads.length > 0 ? readSingly(place, singleReads, joinedReads.length > 0) : [],
   ])
   const [joined, single] = [ofTogether.values(), ofSingly.values()]
   return requests.flatMap(request => (memory.isJoined(request) ? joined : single).next().value ?? [])
@@ -543,16 +543,16 @@ async function withCertainReverts(
   requests: readonly ReadRequest[],
   answers: readonly ReadAnswer[],
 ): Promise<readonly ReadOutcome[]> {
-  const unsure = requests.filter((request, index) => {
+  const unsureRequests = requests.filter((request, index) => {
     const answer = answers[index]
     if (answer?.kind === 'returned') place.memory.sawAnswer(request, answer)
     return isUnsure(answer)
   })
-  if (unsure.every(request => place.memory.isKnownRevert(request))) return answers
-  const alone = await readSingly(place, unsure, true).catch(error => {
+  if (unsureRequests.every(request => place.memory.isKnownRevert(request))) return answers
+  const singleOutcomes = await readSingly(place, unsureRequests, true).catch(error => {
     if (!(error instanceof EndpointFailure)) throw error
-    return unsure.map(() => new ReadFailure(error.host, error.reason, error.kind, error.retryAtMs))
+    return unsureRequests.map(() => new ReadFailure(error.host, error.reason, error.kind, error.retryAtMs))
   })
-  const inOrder = alone.values()
+  const inOrder = singleOutcomes.values()
   return answers.map(answer => (isUnsure(answer) ? (inOrder.next().value ?? answer) : answer))
 }

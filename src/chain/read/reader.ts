@@ -290,8 +290,8 @@ class HourlyReader implements OpenChainReader {
   }
 
   /** The Fault for an hour that ends before an earlier one does: one of the two blocks is another chain's. */
-  #outOfOrder(hour: Hour, earlier: Hour, from: bigint, { number }: AsOfBlock): Fault {
-    for (const one of [hour, earlier]) {
+  #outOfOrder(hour: Hour, earlierHour: Hour, from: bigint, { number }: AsOfBlock): Fault {
+    for (const one of [hour, earlierHour]) {
       this.#forgetFinal(one)
       this.#hours.forget(one)
     }
@@ -337,10 +337,10 @@ class HourlyReader implements OpenChainReader {
     if (requests.length === 0) return { at: plain(await this.#asOf(state, signal)), value: [] }
     const reads = this.#hourReadsOf(state)
     const places = reads.add(requests)
-    const { at, value } = await reads.work.join(signal)
+    const { at: asOfBlock, value } = await reads.work.join(signal)
     const outcomes = await reads.outcomesOf(places, value, signal)
     return {
-      at: plain(at),
+      at: plain(asOfBlock),
       value: outcomes.every(isAnswer) ? outcomes : outcomes.map(outcome => this.#answer(outcome)),
     }
   }
@@ -437,13 +437,13 @@ export class OtherHostReader implements ChainReader {
   /** The reader that was asked last for an hour. */
   readonly #asked = new Map<Hour, OpenChainReader>()
 
-  /** @param hostReader the chain's own reader @param before the readers whose hosts are not asked, besides its own */
-  constructor(name: string, hostReader: OpenChainReader, before: readonly Pick<ChainReader, 'servedBy'>[]) {
+  /** @param hostReader the chain's own reader @param excludedReaders the readers whose hosts are not asked, besides its own */
+  constructor(name: string, hostReader: OpenChainReader, excludedReaders: readonly Pick<ChainReader, 'servedBy'>[]) {
     this.id = hostReader.id
     this.settleMs = hostReader.settleMs
     this.#name = name
     this.#own = hostReader
-    this.#before = [hostReader, ...before]
+    this.#before = [hostReader, ...excludedReaders]
   }
 
   readonly block: ChainReader['block'] = (hour, ...rest) => this.#on(hour, reader => reader.block(hour, ...rest))

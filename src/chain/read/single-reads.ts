@@ -91,12 +91,12 @@ function codeCall(
   request: SingleRead | CodeSizes,
   pin: BlockReference,
 ): RpcCall {
-  const [code, at] = [certifiedCode(request), pinParam(block, pin)]
-  if (way === 'create') return { method: 'eth_call', params: [{ from: memory.multicall, data: code }, at] }
+  const [code, blockParam] = [certifiedCode(request), pinParam(block, pin)]
+  if (way === 'create') return { method: 'eth_call', params: [{ from: memory.multicall, data: code }, blockParam] }
   const reader =
     request.kind === 'storage' ? request.address : request.kind === 'call-from' ? request.from : memory.multicall
   const sender = request.kind === 'call-from' && { from: request.from }
-  return { method: 'eth_call', params: [{ ...sender, to: reader, data: '0x' }, at, { [reader]: { code } }] }
+  return { method: 'eth_call', params: [{ ...sender, to: reader, data: '0x' }, blockParam, { [reader]: { code } }] }
 }
 
 /**
@@ -380,18 +380,18 @@ async function readDirectly(
 
 /** The call of a read. Unless it has a sender of its own, it is the same as within an aggregate: a view may depend on it. */
 function directCall(request: SingleRead, block: NamedBlock, pin: BlockReference, multicall: Hex): RpcCall {
-  const at = pinParam(block, pin)
+  const blockParam = pinParam(block, pin)
   switch (request.kind) {
     case 'balance':
-      return { method: 'eth_getBalance', params: [request.address, at] }
+      return { method: 'eth_getBalance', params: [request.address, blockParam] }
     case 'storage':
-      return { method: 'eth_getStorageAt', params: [request.address, request.slot, at] }
+      return { method: 'eth_getStorageAt', params: [request.address, request.slot, blockParam] }
     case 'code-size':
-      return { method: 'eth_getCode', params: [request.address, at] }
+      return { method: 'eth_getCode', params: [request.address, blockParam] }
     case 'call':
     case 'call-from': {
       const from = request.kind === 'call' ? multicall : request.from
-      return { method: 'eth_call', params: [{ from, to: request.to, data: request.input }, at] }
+      return { method: 'eth_call', params: [{ from, to: request.to, data: request.input }, blockParam] }
     }
   }
 }

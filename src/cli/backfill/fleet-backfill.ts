@@ -144,10 +144,10 @@ class FleetBackfill {
         if (job?.handOver) this.#noteHandOver(window.lane, job.handOver)
       }
       // Also those that were lost with the engine's tables: hours that were read are not read again.
-      const missing = windows.filter(({ job, ended }) => !ended && !jobs.has(job.id))
+      const missingWindows = windows.filter(({ job, ended }) => !ended && !jobs.has(job.id))
       const { backfills } = this.#shared
-      await backfills.ask(missing.map(({ lane, asked, job: { id } }) => ({ id, lane, window: asked })))
-      const jobsMissing = missing.map(({ job }) => job)
+      await backfills.ask(missingWindows.map(({ lane, asked, job: { id } }) => ({ id, lane, window: asked })))
+      const jobsMissing = missingWindows.map(({ job }) => job)
       await this.#engine.insert(queue, jobsMissing)
     })
     this.#run.report({ kind: 'went-on', progress: this.#progress })

@@ -135,20 +135,20 @@ async function sampleOf(
     work.hours.filter(hour => hours.has(hour)).map(hour => ({ ...work, work, hour, attempts: 0 })),
   )
   const results = await pipeline.read(sampleHours, outbox?.intake ?? noPasts)
-  const runs = results.map(({ work, hour, collected: { acceptedValues, pins, fault } }): SampledRun => {
+  const runs = results.map(({ work, hour, collectedValues: { acceptedValues, pins, fault } }): SampledRun => {
     return { work, hour, metrics: acceptedValues.length, pins, ...(fault && { fault }) }
   })
   const ms = time.nowMs() - startMs
   const firstCalls = sumOf([...meters.values()].map(meter => meter.counts()))
   const faults = runs.filter(({ fault }) => fault)
-  const possible = possibleWorks(works, runs)
-  const instead = hoursInstead(possible, runs)
+  const worksLeft = possibleWorks(works, runs)
+  const instead = hoursInstead(worksLeft, runs)
   if (instead.size > 0 && triesLeft > 1) {
-    const again = await sampleOf(context, outbox, possible, instead, triesLeft - 1)
+    const again = await sampleOf(context, outbox, worksLeft, instead, triesLeft - 1)
     return { ...again, faults: [...faults, ...again.faults], spentCalls: sumOf([firstCalls, again.spentCalls]) }
   }
   return {
-    works: possible,
+    works: worksLeft,
     runs,
     ms,
     faults,
@@ -246,10 +246,10 @@ function hoursInstead(works: readonly Work[], runs: readonly SampledRun[]): Read
   const failedHours = new Set(runs.filter(({ fault }) => fault && unreadable.has(fault.code)).map(({ hour }) => hour))
   if (failedHours.size === 0) return new Set()
   const outer = outerHours(works)
-  const good = [...outer].filter(hour => !failedHours.has(hour))
-  if (good.length !== 1 || outer.size === 1) return new Set(good)
+  const readableHours = [...outer].filter(hour => !failedHours.has(hour))
+  if (readableHours.length !== 1 || outer.size === 1) return new Set(readableHours)
   const hours = hoursInOrder(works, 'oldest-first')
-  const index = hours.indexOf(good[0] ?? hourAt(0))
+  const index = hours.indexOf(readableHours[0] ?? hourAt(0))
   return new Set(
     [hours[index - 1], hours[index], hours[index + 1]].filter(hour => hour && !failedHours.has(hour)) as Hour[],
   )

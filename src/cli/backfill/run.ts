@@ -75,7 +75,7 @@ async function readHere(
   { meter, budget }: LimitedCalls,
   stack: AsyncDisposableStack,
 ): Promise<PartEnd> {
-  const before = meter.counts()
+  const countsBefore = meter.counts()
   const loudContext = loud(context)
   const chains = openChains(loudContext, stack, { store: run.outbox.intake, meterOf: () => meter })
   const end = await new Backfill({
@@ -84,7 +84,7 @@ async function readHere(
     time: context.time,
     ...(budget && { budget }),
   }).run()
-  return { end, calls: meter.countsSince(before) }
+  return { end, calls: meter.countsSince(countsBefore) }
 }
 
 /** Percent between two lines when stderr is not a terminal. */
@@ -118,17 +118,17 @@ export class ProgressLine {
   #showing: Promise<void> | undefined
   #dueBefore = 0
 
-  /** @param due metrics in the outbox; while they cannot be read, the last known number is shown */
+  /** @param countDue reads the number of due metrics; while it cannot be read, the last known number is shown */
   constructor(
     time: Time,
     counts: () => CallCounts,
-    due: () => Promise<number>,
+    countDue: () => Promise<number>,
     output: ProgressOutput = { isWatched: process.stderr.isTTY === true, note, redraw },
   ) {
     this.#time = time
     this.#startMs = time.nowMs()
     this.#counts = counts
-    this.#due = due
+    this.#due = countDue
     this.#output = output
   }
 
@@ -189,7 +189,7 @@ function bar(percent: number): string {
 }
 
 /** `42 % 3,650 of 8,760 hours, 12.3 hours/s, 7 min left, 1,234 calls in 56 requests, 400 due`. */
-function progressText(progress: Progress, elapsedMs: number, counts: CallCounts, due: number): string {
+function progressText(progress: Progress, elapsedMs: number, counts: CallCounts, dueCount: number): string {
   const { hours, hoursDone } = progress
   const perSecond = elapsedMs > 0 ? (1000 * hoursDone) / elapsedMs : 0
   const leftMs = perSecond > 0 ? (1000 * (hours - hoursDone)) / perSecond : 0
@@ -199,7 +199,7 @@ function progressText(progress: Progress, elapsedMs: number, counts: CallCounts,
     ...(leftMs > 0 ? [`${durationText(leftMs)} left`] : []),
     // The calls of a fleet's daemons are known once they have read a window: the summary has them.
     ...(counts.requests > 0 ? [`${counted(callsIn(counts), 'call')} in ${counted(counts.requests, 'request')}`] : []),
-    `${grouped(due)} due`,
+    `${grouped(dueCount)} due`,
   ].join(', ')
 }
 
@@ -227,11 +227,11 @@ function lineOf(news: Exclude<BackfillNews, { readonly kind: 'went-on' }>): stri
 
 const nothingDelivered = 'nothing of it was delivered for a minute: see tidegauge status'
 
-function waitText({ due, reasons, isMoving, forMs }: BacklogWait): string {
+function waitText({ due: dueCount, reasons, isMoving, forMs }: BacklogWait): string {
   const own = isMoving || forMs === 0 ? 'delivery is not as fast as collecting' : nothingDelivered
   const why = reasons.length > 0 ? `the service: ${reasons.join('; ')}` : own
   const still = forMs > 0 ? `, for ${durationText(forMs)} now` : ''
-  return `waiting for delivery${still}: ${counted(due, 'metric')} are due (${why}); Ctrl-C stops, nothing is lost`
+  return `waiting for delivery${still}: ${counted(dueCount, 'metric')} are due (${why}); Ctrl-C stops, nothing is lost`
 }
 
 function stuckText({ protocolId, due, reasons }: StuckBacklog): string {

@@ -47,7 +47,7 @@ export function backfillCommand(): Command {
     using warm = warmProcesses()
     const openedContext: AppContext = { ...openContext(options.config), warm }
     const selection = await usableCollectors(openedContext, options.only, signals)
-    const { usable, inputs } = selection
+    const { selectedCollectors, inputs } = selection
     await using stack = new AsyncDisposableStack()
     const { context, outbox } = await openedByClock(openedContext, stack)
     const range = readRange(options, openedContext.time.nowMs())
@@ -57,7 +57,10 @@ export function backfillCommand(): Command {
       note(`brought first, as values are derived from it: ${inputs.map(({ collector }) => collector.id).join(', ')}`)
     }
     if (options.plan) {
-      return await unlessAborted(planOnly(context, outbox, options, range, [...inputs, ...usable]), signals.stopping)
+      return await unlessAborted(
+        planOnly(context, outbox, options, range, [...inputs, ...selectedCollectors]),
+        signals.stopSignal,
+      )
     }
     const opened = outbox ?? (await openOutbox(context, stack))
     const isDone = await collectAndDeliver(context, opened, spanOptions, range, selection, signals, stack)
@@ -70,11 +73,11 @@ async function planOnly(
   outbox: Outbox | undefined,
   options: BackfillOptions,
   range: HourSpan,
-  usable: readonly UsableCollector[],
+  collectors: readonly UsableCollector[],
 ): Promise<void> {
   const hasDaemon = (await (await rolesOf(context.config)).daemon()) !== undefined
   const asked = askedOf(context, options, range, hasDaemon)
-  const works = await worksFor(outbox?.intake, asked, usable)
+  const works = await worksFor(outbox?.intake, asked, collectors)
   const plan = await makePlan(context, outbox, { works, order: orderOf(options), concurrency: options.concurrency })
   await printResult(
     {
@@ -98,13 +101,13 @@ async function collectAndDeliver(
 ): Promise<boolean> {
   const { time } = context
   const startMs = time.nowMs()
-  const { balance: before } = await outbox.operators.backlog()
+  const { balance: balanceBefore } = await outbox.operators.backlog()
   const calls = new LimitedCalls(options.maxCalls, context.config.chains.length)
   const delivery = await startDelivery(context, outbox, stack)
   const request = askedOf(context, options, range, delivery.by === 'daemon')
-  const due = async () => (await outbox.operators.backlog()).balance.due
-  const progress = new ProgressLine(time, () => calls.meter.counts(), due)
-  const signal = AbortSignal.any([signals.stopping, calls.reached.signal])
+  const countDue = async () => (await outbox.operators.backlog()).balance.due
+  const progress = new ProgressLine(time, () => calls.meter.counts(), countDue)
+  const signal = AbortSignal.any([signals.stopSignal, calls.reached.signal])
   const report = (news: BackfillNews) => progress.show(news)
   const run = {
     context,
@@ -120,44 +123,47 @@ async function collectAndDeliver(
   if (!signal.aborted && delivery.by !== 'daemon') {
     const pipeline = openPipeline(context, {}, stack)
     const { current, from } = request
-    const due = { intake: outbox.intake, pipeline, collectors: selection.derived, current, time }
+    const due = { intake: outbox.intake, pipeline, collectors: selection.allDerivedCollectors, current, time }
     // Later windows that hold a new value.
     await computeDueHours(due, ({ hour, attempts }) => attempts > 0 && hour >= from)
   }
   await progress.end()
-  if (!signals.stopping.aborted) await delivery.finish()
-  const { balance: after } = await outbox.operators.backlog()
+  if (!signals.stopSignal.aborted) await delivery.finish()
+  const { balance: balanceAfter } = await outbox.operators.backlog()
   const { pushes } = delivery
-  const summary = { range, end, counts, pushes, durationMs: time.nowMs() - startMs, due: after.due }
+  const summary = { range, end, counts, pushes, durationMs: time.nowMs() - startMs, due: balanceAfter.due }
   await printResult({ json: () => summaryJson(summary), text: () => printSummary(summary) }, options)
   noteEarly(end)
   noteLeft(end, options)
   // Fewer are held where a unit is corrected.
-  const [dead, heldCount] = [after.dead - before.dead, Math.max(0, after.held - before.held)]
-  if (after.due + dead + heldCount > 0) {
+  const [deadCount, heldCount] = [
+    balanceAfter.dead - balanceBefore.dead,
+    Math.max(0, balanceAfter.held - balanceBefore.held),
+  ]
+  if (balanceAfter.due + deadCount + heldCount > 0) {
     const next = delivery.by === 'daemon' ? 'the running daemon delivers them' : 'tidegauge flush'
-    const advice = after.due > 0 ? ` (${next})` : ''
-    note(`${counted(after.due, 'metric')} due${advice}${waitingText({ dead, held: heldCount })}`)
+    const advice = balanceAfter.due > 0 ? ` (${next})` : ''
+    note(`${counted(balanceAfter.due, 'metric')} due${advice}${waitingText({ dead: deadCount, held: heldCount })}`)
   }
   const failed = end.collectors.reduce((sum, counts) => sum + counts.failed, 0)
-  return failed + end.left + after.due + dead + heldCount === 0
+  return failed + end.left + balanceAfter.due + deadCount + heldCount === 0
 }
 
 /** Reads inputs of derived values first, and then computes those, the oldest first. */
 async function readInOrder(
-  { usable, inputs, derived }: SelectedCollectors,
+  { selectedCollectors, inputs, allDerivedCollectors }: SelectedCollectors,
   run: Omit<BackfillRun, 'works'>,
   calls: LimitedCalls,
   stack: AsyncDisposableStack,
 ): Promise<PartEnd> {
   const { intake } = run.outbox
-  const derivedCollectors = [...inputs, ...usable].filter(({ collector }) => isDerived(collector))
+  const derivedCollectors = [...inputs, ...selectedCollectors].filter(({ collector }) => isDerived(collector))
   const withoutDerived = (some: readonly UsableCollector[]) => some.filter(({ collector }) => !isDerived(collector))
-  for (const { collector } of derived) await intake.setInputs(collector.id, inputSpans(collector))
+  for (const { collector } of allDerivedCollectors) await intake.setInputs(collector.id, inputSpans(collector))
   const ends: PartEnd[] = []
   for (const [collectors, request, order] of [
     [withoutDerived(inputs), { ...run.asked, scope: 'missing' }, run.order],
-    [withoutDerived(usable), run.asked, run.order],
+    [withoutDerived(selectedCollectors), run.asked, run.order],
     [derivedCollectors, run.asked, 'oldest-first'],
   ] as const) {
     // Late inputs make derived hours due.
@@ -185,10 +191,10 @@ function askedOf(
 function worksFor(
   intake: IntakeStore | undefined,
   request: BackfillRequest,
-  usable: readonly UsableCollector[],
+  collectors: readonly UsableCollector[],
 ): Promise<Work[]> {
   return Promise.all(
-    usable.map(async ({ collector, description }) => {
+    collectors.map(async ({ collector, description }) => {
       const states: StatesByHour = (await intake?.hourStates(collector.id, request.from, request.to)) ?? new Map()
       return workOf(collector, description, request, states)
     }),
@@ -208,14 +214,14 @@ function noteEarly({ early }: BackfillEnd): void {
 
 const isWindow = ({ fault }: Reason) => fault.code !== 'chain-before-first-block'
 
-function noteLeft({ stopped, left, collectors }: BackfillEnd, options: BackfillOptions): void {
-  if (!stopped) return
-  const { fault, at } = stopped
+function noteLeft({ stopped: stopCause, left: runsLeft, collectors }: BackfillEnd, options: BackfillOptions): void {
+  if (!stopCause) return
+  const { fault, at: hour } = stopCause
   note(`stopped: ${faultLine(fault)}`)
   const isCapped = options.maxCalls !== undefined && fault.code === 'stopped'
   if (isCapped && collectors.every(({ done }) => done === 0)) note('no hour was done: allow more with --max-calls')
-  if (left > 0) note(`${counted(left, 'run')} of a collector for an hour left; go on with`)
-  if (left > 0) note(`  → ${resumption(options, at)}`)
+  if (runsLeft > 0) note(`${counted(runsLeft, 'run')} of a collector for an hour left; go on with`)
+  if (runsLeft > 0) note(`  → ${resumption(options, hour)}`)
 }
 
 /** Default of the hours read concurrently. */
@@ -278,15 +284,15 @@ function orderOf({ newestFirst }: Pick<BackfillOptions, 'newestFirst'>): HourOrd
 /**
  * Command line that continues a stopped backfill.
  *
- * @param at the hour it was at: collected hours are skipped anyway, but not with `--overwrite`
+ * @param hour the hour it was at: collected hours are skipped anyway, but not with `--overwrite`
  */
-function resumption(options: BackfillOptions, at: Hour | undefined): string {
-  const { overwrite, newestFirst, only, concurrency, maxCalls } = options
-  const isFrom = overwrite && !newestFirst && at !== undefined
-  const isTo = overwrite && newestFirst && at !== undefined
+function resumption(options: BackfillOptions, hour: Hour | undefined): string {
+  const { overwrite, newestFirst, only: names, concurrency, maxCalls } = options
+  const isFrom = overwrite && !newestFirst && hour !== undefined
+  const isTo = overwrite && newestFirst && hour !== undefined
   const words = [
-    `tidegauge backfill --from ${isFrom ? hourText(at) : options.from} --to ${isTo ? hourText(at) : options.to}`,
-    ...(only ? [`--only ${only.map(shellWord).join(' ')}`] : []),
+    `tidegauge backfill --from ${isFrom ? hourText(hour) : options.from} --to ${isTo ? hourText(hour) : options.to}`,
+    ...(names ? [`--only ${names.map(shellWord).join(' ')}`] : []),
     ...(overwrite ? ['--overwrite'] : []),
     ...(newestFirst ? ['--newest-first'] : []),
     ...(concurrency === concurrencyDefault ? [] : [`--concurrency ${concurrency}`]),
@@ -309,14 +315,16 @@ function planJson(plan: BackfillPlan, { from, to }: HourSpan) {
   return {
     from: hourText(from),
     to: hourText(to),
-    collectors: works.map(({ collector, hours: own, alreadyCollected, leftToDaemon, impossible, metrics }) => ({
-      collector: collector.id,
-      hours: own.length,
-      there: alreadyCollected,
-      daemons: leftToDaemon,
-      impossible,
-      metrics,
-    })),
+    collectors: works.map(
+      ({ collector, hours: own, alreadyCollected, leftToDaemon, impossible: impossibleCount, metrics }) => ({
+        collector: collector.id,
+        hours: own.length,
+        there: alreadyCollected,
+        daemons: leftToDaemon,
+        impossible: impossibleCount,
+        metrics,
+      }),
+    ),
     hours,
     calls: cost.calls,
     requests: cost.requests,
@@ -375,7 +383,7 @@ const reasonCharsMin = 40
 
 const lineChars = () => process.stdout.columns || plainLineChars
 
-function summaryJson({ range, end, counts, pushes, durationMs, due }: Summary) {
+function summaryJson({ range, end, counts, pushes, durationMs, due: dueCount }: Summary) {
   return {
     from: hourText(range.from),
     to: hourText(range.to),
@@ -397,7 +405,7 @@ function summaryJson({ range, end, counts, pushes, durationMs, due }: Summary) {
     calls: counts.calls,
     requests: counts.requests,
     pushes,
-    due,
+    due: dueCount,
     durationMs,
   }
 }

@@ -45,7 +45,7 @@ export async function catchUp(options: CatchUpOptions): Promise<void> {
   using warm = warmProcesses()
   const signals = new Signals()
   const daemonContext: AppContext = { ...openContext(options.config), warm }
-  const { usable } = await usableCollectors(daemonContext, options.only, signals)
+  const { selectedCollectors } = await usableCollectors(daemonContext, options.only, signals)
   await using stack = new AsyncDisposableStack()
   const { context, outbox: existing } = await openedByClock(daemonContext, stack)
   const outbox = existing ?? (await openOutbox(context, stack))
@@ -62,10 +62,10 @@ export async function catchUp(options: CatchUpOptions): Promise<void> {
   const isComplete = await withHeartbeat(context, async () => {
     const chains = openChains(context, stack, { store: outbox.intake })
     const pipeline = openPipeline(loud(context), chains, stack, outbox.lists)
-    const run = { context, chains: Object.values(chains), pipeline, outbox, delivery, usable }
+    const run = { context, chains: Object.values(chains), pipeline, outbox, delivery, selectedCollectors }
     const caughtUp = await collectAndDeliver(run, signals, options)
     printCaughtUp(caughtUp, options)
-    if (signals.stopping.aborted) throw new Fault('stopped', 'it was asked to stop: what is left stays due')
+    if (signals.stopSignal.aborted) throw new Fault('stopped', 'it was asked to stop: what is left stays due')
     return incompleteSentences(caughtUp)
   })
   if (!isComplete) endIncomplete()
@@ -77,7 +77,7 @@ interface CatchUpRun {
   readonly pipeline: HourPipeline
   readonly outbox: Outbox
   readonly delivery: CommandDelivery
-  readonly usable: readonly UsableCollector[]
+  readonly selectedCollectors: readonly UsableCollector[]
 }
 
 interface CaughtUp {
@@ -113,7 +113,7 @@ interface CollectorEnd {
 function collectorEnd({
   hour,
   collector,
-  collected: { acceptedValues, fault },
+  collectedValues: { acceptedValues, fault },
 }: HourToCollect & HourReading): CollectorEnd {
   return { hour, collector: collector.id, metrics: acceptedValues.length, ...(fault && { fault }) }
 }
@@ -124,48 +124,48 @@ const hoursTogether = 24
 /** Collects the current hour alone, then the others several at a time, the oldest first. Rejects with the outbox's error. */
 async function collectAndDeliver(run: CatchUpRun, signals: Signals, options: CatchUpOptions): Promise<CaughtUp> {
   const { context, outbox, delivery } = run
-  const { balance: before } = await outbox.operators.backlog()
+  const { balance: balanceBefore } = await outbox.operators.backlog()
   const current = hourAt(context.time.nowMs())
   const plannedHours = await planDueHours(run, current)
   const hours = plannedHours.slice(0, options.maxHours)
 
   const finality = startFinality(run)
   // Running collectors end with the signal; their hours stay due.
-  onceAborted(signals.stopping, () => void run.pipeline.reader.stop())
+  onceAborted(signals.stopSignal, () => void run.pipeline.reader.stop())
   // A daemon that has started meanwhile collects the rest.
-  const isOver = () => signals.stopping.aborted || delivery.by !== 'own'
+  const isOver = () => signals.stopSignal.aborted || delivery.by !== 'own'
   const hoursRead = new Set<Hour>()
   const ends: CollectorEnd[] = []
   const failures: TriedHours['again'][number][] = []
-  for (let at = 0; at < hours.length && !isOver(); ) {
-    const size = at === 0 ? 1 : hoursTogether
+  for (let index = 0; index < hours.length && !isOver(); ) {
+    const size = index === 0 ? 1 : hoursTogether
     outbox.health.requireRoom()
-    const window = hours.slice(at, at + size)
+    const window = hours.slice(index, index + size)
     // Derived values follow.
     const others = window.flatMap(([, all]) => all).filter(({ collector }) => !isDerived(collector))
-    const retries = await tryHours(run, others, 1, signals.stopping)
+    const retries = await tryHours(run, others, 1, signals.stopSignal)
     if (isOver()) break
     for (const [hour] of window) hoursRead.add(hour)
     ends.push(...retries.ends)
     failures.push(...retries.again)
     if (!options.json) printHours(hourEnds(retries.ends), 'value')
-    at += size
+    index += size
   }
-  const retried = isOver() ? [] : await tryAgain(run, failures, signals.stopping)
+  const retried = isOver() ? [] : await tryAgain(run, failures, signals.stopSignal)
   ends.push(...retried)
   if (!options.json) printHours(hourEnds(retried), 'value')
   await finality.finish()
   const derivedRuns = isOver() ? [] : await computeDerived(run, current, hoursRead)
   if (!options.json) printHours(hourEnds(derivedRuns), 'derived value')
-  if (!signals.stopping.aborted) await delivery.finish()
+  if (!signals.stopSignal.aborted) await delivery.finish()
   const { balance } = await outbox.operators.backlog()
   return {
     ends: hourEnds([...ends, ...derivedRuns], hoursRead),
     left: plannedHours.length - hoursRead.size,
     balance,
-    delivered: balance.delivered - before.delivered,
-    dead: balance.dead - before.dead,
-    held: balance.held - before.held,
+    delivered: balance.delivered - balanceBefore.delivered,
+    dead: balance.dead - balanceBefore.dead,
+    held: balance.held - balanceBefore.held,
   }
 }
 
@@ -184,11 +184,11 @@ function hourEnds(ends: readonly CollectorEnd[], hoursRead: Iterable<Hour> = [])
 
 /** Derived hours, once all else is collected: those that had their turn, and those whose inputs have changed. */
 async function computeDerived(
-  { context, outbox, pipeline, usable }: CatchUpRun,
+  { context, outbox, pipeline, selectedCollectors }: CatchUpRun,
   current: Hour,
   hoursRead: ReadonlySet<Hour>,
 ): Promise<CollectorEnd[]> {
-  const collectors = usable.filter(({ collector }) => isDerived(collector))
+  const collectors = selectedCollectors.filter(({ collector }) => isDerived(collector))
   const dueHours = { intake: outbox.intake, pipeline, collectors, current, time: context.time }
   const ends = await computeDueHours(dueHours, ({ hour, attempts }) => hoursRead.has(hour) || attempts > 0)
   return ends.map(collectorEnd).toSorted((one, other) => one.hour - other.hour)
@@ -210,12 +210,12 @@ async function tryHours(
   { outbox, pipeline }: CatchUpRun,
   hours: readonly HourToCollect[],
   attempt: number,
-  stopping: AbortSignal,
+  stopSignal: AbortSignal,
 ): Promise<TriedHours> {
-  const results = await pipeline.collect(hours, due, outbox.intake, stopping)
+  const results = await pipeline.collect(hours, due, outbox.intake, stopSignal)
   const attempts = results.map(result => {
-    const { outcome, collected, begunMs: _, recorded: __, ...hour } = result
-    const most = collected.fault?.code === 'chain-behind' ? chainBehindAttemptsMax : attemptsMax
+    const { outcome, collectedValues, begunMs: _, recorded: __, ...hour } = result
+    const most = collectedValues.fault?.code === 'chain-behind' ? chainBehindAttemptsMax : attemptsMax
     const failure = outcome.kind === 'stored' ? outcome.failure : undefined
     const isAgain = failure !== undefined && !isPermanent(failure.fault) && attempt < most
     if (!isAgain) return { ends: [collectorEnd(result)], again: [] }
@@ -228,16 +228,16 @@ async function tryHours(
 async function tryAgain(
   run: CatchUpRun,
   failures: TriedHours['again'],
-  stopping: AbortSignal,
+  stopSignal: AbortSignal,
 ): Promise<CollectorEnd[]> {
   const { time } = run.context
   const ends: CollectorEnd[] = []
   let toRetry = failures
   for (let attempt = 2; toRetry.length > 0; attempt += 1) {
     const restMs = Math.max(...toRetry.map(({ nextMs }) => nextMs)) - time.nowMs()
-    if (restMs > 0) await time.sleep(restMs, stopping).catch(() => {})
-    if (stopping.aborted) return ends
-    const tried = await tryHours(run, toRetry, attempt, stopping)
+    if (restMs > 0) await time.sleep(restMs, stopSignal).catch(() => {})
+    if (stopSignal.aborted) return ends
+    const tried = await tryHours(run, toRetry, attempt, stopSignal)
     ends.push(...tried.ends)
     toRetry = tried.again
   }
@@ -249,13 +249,13 @@ async function tryAgain(
  * oldest. The service is asked about collectors that the outbox does not know: it may be a new one of a machine that keeps nothing.
  */
 async function planDueHours(run: CatchUpRun, current: Hour): Promise<[Hour, HourToCollect[]][]> {
-  const { context, outbox, usable } = run
+  const { context, outbox, selectedCollectors } = run
   const nowMs = context.time.nowMs()
-  const byId = new Map(usable.map(one => [one.collector.id, one]))
+  const byId = new Map(selectedCollectors.map(one => [one.collector.id, one]))
   const known = await outbox.status.newestDelivered([...byId.keys()], current, nowMs)
-  const unknown = usable.filter(({ collector }) => !known.has(collector.id))
+  const unknown = selectedCollectors.filter(({ collector }) => !known.has(collector.id))
   const firsts = unknown.length > 0 ? await firstPlansOf(context, unknown, current) : new Map<string, FirstPlan>()
-  await Promise.all(usable.map(one => plan(run, one, current, firsts.get(one.collector.id))))
+  await Promise.all(selectedCollectors.map(one => plan(run, one, current, firsts.get(one.collector.id))))
   // Also hours whose next attempt is yet to come: this run may be the last one for hours.
   const limit = Math.ceil(context.config.collect.catchUpMs / hourMs) + 1
   const wanted = { collectors: [...byId.keys()], current, nowMs: nowMs + recollectCapMs, limit }
@@ -320,7 +320,7 @@ async function plan(
   const complete = typeof first === 'object' ? first.complete : []
   // The service has the values of these: nothing is left to collect.
   const had = complete.filter(hour => hour >= hourPlan.oldest && hour >= (since ?? hour) && isExpected(collector, hour))
-  const read = { collector, description, attempts: 0, collected: withoutValues, begunMs: undefined }
+  const read = { collector, description, attempts: 0, collectedValues: withoutValues, begunMs: undefined }
   await Promise.all(had.map(hour => pipeline.record({ ...read, hour }, due, outbox.intake)))
 }
 
@@ -341,32 +341,34 @@ function sinceOf(since: Hour | undefined, first: FirstPlan | undefined): Hour | 
  * @returns `finish` resolves when the checks have ended, or have had the time of one collector; the rest is checked by
  * the next run
  */
-function startFinality({ context, outbox, usable, pipeline, chains }: CatchUpRun): { finish(): Promise<void> } {
+function startFinality({ context, outbox, selectedCollectors, pipeline, chains }: CatchUpRun): {
+  finish(): Promise<void>
+} {
   const { config, time, log } = context
   const clock = commandClock(time, context.clock)
-  const over = new AbortController()
+  const stopController = new AbortController()
   const collection = Promise.withResolvers<void>()
   const finality = new Finality({
     ...{ outbox, pipeline, chains, clock, time, log },
-    collectors: usable.map(({ collector }) => collector),
+    collectors: selectedCollectors.map(({ collector }) => collector),
     catchUpMs: config.collect.catchUpMs,
     describe: async ({ id }) => {
-      const known = usable.find(({ collector }) => collector.id === id)
+      const known = selectedCollectors.find(({ collector }) => collector.id === id)
       if (!known) throw new Fault('stopped', `${id} is not loaded`)
       return known.description
     },
-    signal: over.signal,
+    signal: stopController.signal,
     lastLookUp: collection.promise,
   })
   finality.pass()
   return {
     async finish() {
       collection.resolve()
-      const waiting = new AbortController()
-      const late = time.sleep(config.collect.deadlineMs, waiting.signal).catch(() => {})
+      const sleepController = new AbortController()
+      const late = time.sleep(config.collect.deadlineMs, sleepController.signal).catch(() => {})
       await Promise.race([finality.ended(), late])
-      waiting.abort()
-      over.abort(new Fault('stopped', 'the command has ended'))
+      sleepController.abort()
+      stopController.abort(new Fault('stopped', 'the command has ended'))
       await finality.ended()
     },
   }
@@ -390,24 +392,24 @@ interface CollectorListing {
 export function listingOf(ids: readonly string[], listed: ListedMetrics, current: Hour): CollectorListing | undefined {
   const nonEmpty = ids.flatMap(id => listed.get(id) ?? []).filter(({ size }) => size > 0)
   if (nonEmpty.length === 0) return undefined
-  const newest = nonEmpty
+  const newestHour = nonEmpty
     .map(hours => Math.max(...hours.keys()) as Hour)
     .reduce((one, other) => (other < one ? other : one))
-  const oldest = nonEmpty
+  const oldestHour = nonEmpty
     .map(hours => Math.min(...hours.keys()) as Hour)
     .reduce((one, other) => (other > one ? other : one))
   const hasHistory = nonEmpty.some(({ size }) => size > 1)
-  const wanted = hasHistory ? oldest : hourAfter(newest, 1)
+  const wanted = hasHistory ? oldestHour : hourAfter(newestHour, 1)
   const from = wanted < current ? wanted : current
-  const isComplete = (hour: Hour) => (hasHistory ? nonEmpty.every(hours => hours.has(hour)) : hour <= newest)
+  const isComplete = (hour: Hour) => (hasHistory ? nonEmpty.every(hours => hours.has(hour)) : hour <= newestHour)
   return { from, complete: hoursFrom(from, current).filter(isComplete) }
 }
 
 /** Reports that another process is at work on this outbox; which one was said before. */
-function noteSkipped({ by }: CommandDelivery, { json }: JsonOption): void {
-  if (json) printJson({ skipped: by, hours: [], delivered: 0, undelivered: 0, left: 0 })
+function noteSkipped({ by: deliverer }: CommandDelivery, { json }: JsonOption): void {
+  if (json) printJson({ skipped: deliverer, hours: [], delivered: 0, undelivered: 0, left: 0 })
   note(
-    by === 'daemon'
+    deliverer === 'daemon'
       ? 'nothing is done here: the daemon collects what is due, too'
       : 'nothing is done here: the next run takes what is due then',
   )
@@ -422,37 +424,42 @@ function printHours(ends: readonly HourEnd[], noun: string): void {
 }
 
 /** Hours and metrics that a run left undone, a sentence each; empty when it is complete. */
-function incompleteSentences({ ends, balance: { due }, dead, held }: CaughtUp): string[] {
+function incompleteSentences({
+  ends,
+  balance: { due: dueCount },
+  dead: deadCount,
+  held: heldCount,
+}: CaughtUp): string[] {
   const failureLines = ends.flatMap(({ hour, faults }) =>
     faults.map(({ collector, fault }) => `${collector} has not collected ${hourText(hour)}: ${faultLine(fault)}`),
   )
   return [
     ...failureLines,
-    ...(due > 0 ? [`${counted(due, 'metric')} not delivered`] : []),
-    ...(dead > 0 ? [`the service refused ${counted(dead, 'metric')} for good`] : []),
-    ...(held > 0 ? [`${counted(held, 'metric')} held until a person decides`] : []),
+    ...(dueCount > 0 ? [`${counted(dueCount, 'metric')} not delivered`] : []),
+    ...(deadCount > 0 ? [`the service refused ${counted(deadCount, 'metric')} for good`] : []),
+    ...(heldCount > 0 ? [`${counted(heldCount, 'metric')} held until a person decides`] : []),
   ]
 }
 
 /** Prints the sum of a run: hours, deliveries, and what is left. */
 function printCaughtUp(caughtUp: CaughtUp, options: CatchUpOptions): void {
-  const { ends, left, balance, delivered, dead, held } = caughtUp
-  const { due } = balance
+  const { ends, left: hoursLeft, balance, delivered: deliveredCount, dead: deadCount, held: heldCount } = caughtUp
+  const { due: dueCount } = balance
   if (options.json) {
     const hours = ends.map(({ hour, metrics, faults }) => ({
       hour: hourText(hour),
       metrics,
       faults: faults.map(({ collector, fault }) => ({ collector, fault: faultLine(fault) })),
     }))
-    printJson({ hours, delivered, undelivered: due, left })
+    printJson({ hours, delivered: deliveredCount, undelivered: dueCount, left: hoursLeft })
     return
   }
   const failed = ends.filter(({ faults }) => faults.length > 0).length
   const but = failed > 0 ? `, ${failed} of them not completely` : ''
   const what = ends.length > 0 ? `${counted(ends.length, 'hour')} collected${but}` : 'no hour is due'
-  print(`${what}; ${counted(delivered, 'metric')} delivered`)
-  if (left > 0) print(`${counted(left, 'more hour')} ${left === 1 ? 'is' : 'are'} due: run it again`)
-  if (due + dead + held === 0) return
-  const next = due > 0 ? ' (tidegauge flush, or the next run)' : ''
-  note(`${counted(due, 'metric')} not delivered${next}${waitingText({ dead, held })}`)
+  print(`${what}; ${counted(deliveredCount, 'metric')} delivered`)
+  if (hoursLeft > 0) print(`${counted(hoursLeft, 'more hour')} ${hoursLeft === 1 ? 'is' : 'are'} due: run it again`)
+  if (dueCount + deadCount + heldCount === 0) return
+  const next = dueCount > 0 ? ' (tidegauge flush, or the next run)' : ''
+  note(`${counted(dueCount, 'metric')} not delivered${next}${waitingText({ dead: deadCount, held: heldCount })}`)
 }

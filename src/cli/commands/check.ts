@@ -105,25 +105,25 @@ function metricRows({ collector, description }: UsableCollector): MetricRow[] {
  */
 async function warningsOf(
   context: AppContext,
-  usable: readonly UsableCollector[],
+  collectors: readonly UsableCollector[],
   opener: Promise<typeof import('../../app/open-outbox.ts')>,
 ): Promise<Foreseen[]> {
   try {
     const { readExistingOutbox } = await opener
-    return await readExistingOutbox(context, outbox => foreseenOf(context, usable, outbox))
+    return await readExistingOutbox(context, outbox => foreseenOf(context, collectors, outbox))
   } catch (error) {
     note(`units are not compared with those sent so far: ${faultLine(error)}`)
-    return foreseenOf(context, usable, undefined)
+    return foreseenOf(context, collectors, undefined)
   }
 }
 
 async function foreseenOf(
   context: AppContext,
-  usable: readonly UsableCollector[],
+  collectors: readonly UsableCollector[],
   outbox: Pick<Outbox, 'operators' | 'intake'> | undefined,
 ): Promise<Foreseen[]> {
   const current = hourAt(context.time.nowMs())
-  const metrics = usable.flatMap(({ collector: { protocolId }, description }) =>
+  const metrics = collectors.flatMap(({ collector: { protocolId }, description }) =>
     Object.entries(description.metrics).map(([label, { unit, private: isPrivate = false }]) => {
       const id = metricId(protocolId, label)
       return { id, protocolId, hour: current, ...(unit === undefined ? {} : { unit }), isPrivate }

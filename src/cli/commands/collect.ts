@@ -62,7 +62,7 @@ export function collectCommand(): Command {
         throw new Fault('usage', '--max-hours is for --catch-up', { fix: 'add --catch-up' })
       if (!options.watch) return collectOnce(options)
       if (!options.dryRun) throw new Fault('usage', '--watch sends nothing', { fix: 'add --dry-run' })
-      await repeatAtSaves(options.config, stopping => collectOnce(options, stopping))
+      await repeatAtSaves(options.config, stopSignal => collectOnce(options, stopSignal))
       // The person has seen what each time was like.
       endWith(exitCodes.done)
     })
@@ -76,22 +76,26 @@ const warningCharsMax = 160
  * Collects one hour, once, and delivers it unless that is not wanted. Ends with 1 when a value was not collected or not
  * delivered.
  *
- * @param stopping ends it early. Default: nothing does
+ * @param stopSignal ends it early. Default: nothing does
  */
-async function collectOnce(options: CollectOptions, stopping?: AbortSignal): Promise<void> {
+async function collectOnce(options: CollectOptions, stopSignal?: AbortSignal): Promise<void> {
   using warm = warmProcesses()
   const openedContext: AppContext = { ...openContext(options.config), warm }
   const collectors = selectCollectors(openedContext.config, options.only)
   const hourWanted = options.hour === undefined ? undefined : parseHour(options.hour)
-  const { mistakes } = await checkCollectors(openedContext, openedContext.config.collect.deadlineMs, stopping)
+  const { mistakes } = await checkCollectors(openedContext, openedContext.config.collect.deadlineMs, stopSignal)
   if (mistakes.length > 0) throw new ConfigError(openedContext.config.file, mistakes)
   await using stack = new AsyncDisposableStack()
-  const { context, outbox: existing } = await openedByClock(openedContext, stack, options.dryRun ? 'chains' : 'service')
+  const { context, outbox: existingOutbox } = await openedByClock(
+    openedContext,
+    stack,
+    options.dryRun ? 'chains' : 'service',
+  )
   const nowMs = openedContext.time.nowMs()
   // By the corrected clock.
   const hour = hourWanted ?? hourAt(nowMs)
   demandBegun(hour, nowMs)
-  const outbox = existing ?? (options.dryRun ? undefined : await openOutbox(context, stack))
+  const outbox = existingOutbox ?? (options.dryRun ? undefined : await openOutbox(context, stack))
   if (!options.dryRun) outbox?.health.requireRoom()
   const units: Units = options.allowUnitChange ? 'changed' : 'locked'
   const isStored = !options.dryRun
@@ -100,8 +104,8 @@ async function collectOnce(options: CollectOptions, stopping?: AbortSignal): Pro
   const expectedCollectors = collectors.filter(one => options.only !== undefined || isExpected(one, hour))
   for (const { id, at = [] } of collectors.filter(one => !expectedCollectors.includes(one)))
     note(`${id} is left out: it is expected at ${at.map(dayHourText).join(', ')} alone; --only ${id} collects it`)
-  const report = await collectParts(context, outbox, expectedCollectors, { hour, units, stopping, isStored, lists })
-  if (stopping?.aborted) return
+  const report = await collectParts(context, outbox, expectedCollectors, { hour, units, stopSignal, isStored, lists })
+  if (stopSignal?.aborted) return
   if (!outbox || options.dryRun) await showOnly(context, report, options)
   else if (!(await queueAndDeliver(context, outbox, report, options))) endIncomplete()
   if (report.parts.some(({ fault }) => fault)) endIncomplete()
@@ -109,13 +113,13 @@ async function collectOnce(options: CollectOptions, stopping?: AbortSignal): Pro
 
 /** Shows what would be sent, and names events that may be mistyped. */
 async function showOnly(context: AppContext, collectedReport: CollectedReport, options: CollectOptions): Promise<void> {
-  const { hour, parts, stored } = collectedReport
-  const quiet = (await quietEvents(context, parts)).flatMap(({ part, text }) =>
+  const { hour, parts, storedValues } = collectedReport
+  const eventWarnings = (await quietEvents(context, parts)).flatMap(({ part, text }) =>
     part.acceptedValues.map(({ metric }) => ({ metric: metric.id, kind: 'event-not-seen' as const, text })),
   )
-  const report = { ...collectedReport, warnings: [...collectedReport.warnings, ...quiet] }
+  const report = { ...collectedReport, warnings: [...collectedReport.warnings, ...eventWarnings] }
   const isSent = ({ metric, hold, isPrivate }: Accepted) => {
-    const state = stored.get(metric.id)?.state
+    const state = storedValues.get(metric.id)?.state
     return state === undefined ? !hold && !isPrivate : state === 'due'
   }
   const count = parts.flatMap(({ acceptedValues }) => acceptedValues).filter(isSent).length
@@ -146,10 +150,10 @@ async function queueAndDeliver(
   await printResult({ json: () => partsJson(report, warnings), text: () => printWarnings(warnings) }, options)
   const entries = await outbox.operators.stored(metrics.map(({ metric }) => ({ id: metric.id, hour })))
   const count = (state: string) => entries.filter(each => each?.state === state).length
-  const waiting = waitingText({ dead: count('dead'), held: count('held') })
+  const waitText = waitingText({ dead: count('dead'), held: count('held') })
   const kept = count('private')
   const isKept = kept === 0 ? '' : `; ${kept} private`
-  note(`${count('delivered')} of ${entries.length - kept} delivered${waiting}${isKept}`)
+  note(`${count('delivered')} of ${entries.length - kept} delivered${waitText}${isKept}`)
   return count('due') + count('dead') + count('held') === 0
 }
 
@@ -172,9 +176,9 @@ async function changeUnits(
   nowMs: number,
 ): Promise<void> {
   const sendable = values.filter(({ hold }) => !hold).map(({ metric }) => metric)
-  const held = await operators.deadOrHeld({ state: 'held', ids: sendable.map(({ id }) => id), hour })
+  const heldMetrics = await operators.deadOrHeld({ state: 'held', ids: sendable.map(({ id }) => id), hour })
   const unitOf = new Map(sendable.map(({ id, unit }) => [id, unit]))
-  const ids = held.filter(({ kind, id, unit }) => kind === 'unit' && unit === unitOf.get(id)).map(({ id }) => id)
+  const ids = heldMetrics.filter(({ kind, id, unit }) => kind === 'unit' && unit === unitOf.get(id)).map(({ id }) => id)
   if (ids.length > 0) await operators.release({ state: 'held', ids, hour }, 'changed')
   const current = hourAt(nowMs)
   const stored = await operators.stored(sendable.map(({ id }) => ({ id, hour: current })))
@@ -203,13 +207,13 @@ function partsJson({ hour, parts, warnings }: CollectedReport, ofService?: reado
   }
 }
 
-function printParts({ hour, parts, stored, warnings }: CollectedReport): void {
+function printParts({ hour, parts, storedValues, warnings }: CollectedReport): void {
   const acceptedValues = parts.flatMap(part => part.acceptedValues)
   const otherUnits = new Set(warnings.filter(({ kind }) => kind === 'unit-changed').map(({ metric }) => metric))
   print(hourText(hour))
   const rows = acceptedValues.map(entry => {
     const { id, value, unit } = entry.metric
-    return [id, numberText(value), unit ?? '', remark(entry, stored.get(id), otherUnits.has(id))]
+    return [id, numberText(value), unit ?? '', remark(entry, storedValues.get(id), otherUnits.has(id))]
   })
   if (rows.length > 0) printTable(['metric', 'value', 'unit', 'remark'], rows, ['value'])
   for (const { collector, fault, values } of faultsOf(parts)) {
@@ -227,15 +231,17 @@ const stays = {
 
 function remark(
   { metric, hold, isPrivate }: Accepted,
-  before: { value: number; state: MetricState } | undefined,
+  storedValue: { value: number; state: MetricState } | undefined,
   isOtherUnit: boolean,
 ): string {
-  if (!before && hold) return `held: ${hold.kind === 'unit' ? 'another unit' : hold.reason}`
-  if (!before) return isPrivate ? stays.private : ''
-  const was = isOtherUnit && before.state !== 'held' ? ' in another unit' : ''
+  if (!storedValue && hold) return `held: ${hold.kind === 'unit' ? 'another unit' : hold.reason}`
+  if (!storedValue) return isPrivate ? stays.private : ''
+  const was = isOtherUnit && storedValue.state !== 'held' ? ' in another unit' : ''
   const remarks = [
-    ...(before.value === metric.value && !was ? [] : [`collected before${was}: ${numberText(before.value)} stands`]),
-    ...(before.state === 'due' || before.state === 'delivered' ? [] : [stays[before.state]]),
+    ...(storedValue.value === metric.value && !was
+      ? []
+      : [`collected before${was}: ${numberText(storedValue.value)} stands`]),
+    ...(storedValue.state === 'due' || storedValue.state === 'delivered' ? [] : [stays[storedValue.state]]),
   ]
   return remarks.join('; ')
 }

@@ -154,14 +154,18 @@ function changing(command: Command, state: State, act: (selected: Selected) => P
   return command.action(onSelected(state, selected => changeSelected(command.name(), selected, () => act(selected))))
 }
 
-function onSelected(state: State, act: (selected: Selected) => Promise<void>, open?: typeof openExistingForListing) {
+function onSelected(
+  state: State,
+  act: (selected: Selected) => Promise<void>,
+  openOutbox?: typeof openExistingForListing,
+) {
   return onOutbox<WaitingOptions, [ids: readonly string[]]>(async (call, ids) => {
     const selection = selectionOf(state, ids, call.options)
     const selected = { ...call, selection, metrics: (await call.outbox?.operators.deadOrHeld(selection)) ?? [] }
     await act(selected)
     await noteMisfits(selected, name => misfit(name, selected))
     return undefined
-  }, open)
+  }, openOutbox)
 }
 
 /** Whether a name is a configured protocol, or a metric with matches. */
@@ -183,10 +187,10 @@ async function misfit(name: string, call: Selected): Promise<string> {
   if (!(await isKnown(name, call))) return `no metric or protocol is called "${name}"`
   const otherState = state === 'dead' ? 'held' : 'dead'
   const otherCount = (await outbox?.operators.deadOrHeld({ ...selection, state: otherState, ids: [name] }))?.length ?? 0
-  const due = (await outbox?.operators.due({ ids: [name], ...(hour === undefined ? {} : { hour }) }))?.length ?? 0
+  const dueCount = (await outbox?.operators.due({ ids: [name], ...(hour === undefined ? {} : { hour }) }))?.length ?? 0
   const counts = [
     ...(otherCount > 0 ? [`; ${counted(otherCount, 'metric')} ${otherState}: tidegauge ${otherState} ls ${name}`] : []),
-    ...(due > 0 ? [`; ${counted(due, 'metric')} due: tidegauge due ls ${name}`] : []),
+    ...(dueCount > 0 ? [`; ${counted(dueCount, 'metric')} due: tidegauge due ls ${name}`] : []),
   ]
   return `nothing of ${name}${isOf} is ${state}${reason === undefined ? '' : ' for such a reason'}${counts.join('')}`
 }
@@ -279,12 +283,12 @@ function sampleWords(found: readonly DeadOrHeldMetric[]): string {
 }
 
 function printInFull({ metrics }: Selected): void {
-  const newest = metrics.slice(-inFullMax)
-  for (const [index, metric] of newest.entries()) {
+  const newestMetrics = metrics.slice(-inFullMax)
+  for (const [index, metric] of newestMetrics.entries()) {
     if (index > 0) print('')
     for (const line of inFull(metric)) print(line)
   }
-  const more = metrics.length - newest.length
+  const more = metrics.length - newestMetrics.length
   if (more > 0) note(`${counted(more, 'older one')} not shown: --hour H picks one hour, --json has all`)
 }
 

@@ -27,12 +27,12 @@ async function stay({ port }: { readonly port: number }): Promise<void> {
     print(`Building a local chain with ${pastHours} hours of past.`)
     // Loaded now, so that a signal is heeded while it is.
     const { Devchain } = await import('../../devchain/devchain.ts')
-    const { stopping: signal } = signals
+    const { stopSignal: signal } = signals
     await using chain = await Devchain.build({ nowMs: systemTime.nowMs(), hours: pastHours, port, signal })
     for (const line of linesOf(chain)) print(line)
     await chain.live(systemTime, signal)
   } catch (error) {
-    if (!signals.stopping.aborted) throw error
+    if (!signals.stopSignal.aborted) throw error
     print('Stopped.')
   }
 }

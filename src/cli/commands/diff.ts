@@ -106,8 +106,8 @@ async function changedCollector(
 function replacedBy(file: string, collectors: readonly CollectorConfig[], isNamed: boolean): CollectorConfig {
   const nameOf = (path: string) => basename(path, extname(path))
   const fits = isNamed ? collectors : collectors.filter(({ use }) => nameOf(use) === nameOf(file))
-  const [only] = fits
-  if (only && fits.length === 1) return only
+  const [fit] = fits
+  if (fit && fits.length === 1) return fit
   const found = fits.length === 0 ? `no configured collector is called ${nameOf(file)}` : 'several collectors fit'
   const ids = (fits.length === 0 ? collectors : fits).map(({ id }) => id).join(', ')
   throw new Fault('usage', found, { fix: `name the one it would replace with --only: ${ids}` })
@@ -122,11 +122,11 @@ async function diffOf(
 ): Promise<CollectorDiff> {
   await using stack = new AsyncDisposableStack()
   const reader = openLoggedReader(context, stack)
-  const nothing = { collector: collector.id, hours: [], equal: 0, changes: [] }
+  const emptyDiff = { collector: collector.id, hours: [], equal: 0, changes: [] }
   const description = await describeReadable(reader, collector)
-  if (description.kind === 'unread') return { ...nothing, cannotRun: description.unread.reason }
+  if (description.kind === 'unread') return { ...emptyDiff, cannotRun: description.unread.reason }
   if (description.kind === 'left-out') {
-    return { ...nothing, cannotRun: 'it only reads “now”: past hours cannot be compared' }
+    return { ...emptyDiff, cannotRun: 'it only reads “now”: past hours cannot be compared' }
   }
   const delivered = await outbox.operators.deliveredHours([collector.id])
   const hours = delivered.slice(-count).map(({ hour }) => hour)
@@ -148,17 +148,17 @@ function printDiff({ collector, hours, equal, changes, cannotRun }: CollectorDif
   print(`\n${span}: ${counted(equal, 'value')} the same, ${counted(changes.length, 'value')} not`)
 }
 
-function rowOf({ metric, hour, stored, again, reason }: ValueChange): string[] {
-  const difference = stored !== undefined && again !== undefined ? differenceText(stored, again) : ''
-  const now = again === undefined ? `none: ${cut(reason ?? '', reasonCharsMax)}` : exactText(again)
-  return [metric, hourText(hour), stored === undefined ? 'none' : exactText(stored), now, difference]
+function rowOf({ metric, hour, stored: storedValue, again: newValue, reason }: ValueChange): string[] {
+  const difference = storedValue !== undefined && newValue !== undefined ? differenceText(storedValue, newValue) : ''
+  const now = newValue === undefined ? `none: ${cut(reason ?? '', reasonCharsMax)}` : exactText(newValue)
+  return [metric, hourText(hour), storedValue === undefined ? 'none' : exactText(storedValue), now, difference]
 }
 
 /** The change relative to the stored value, in percent; the bare difference where that is 0. */
-function differenceText(before: number, changed: number): string {
-  const difference = changed - before
-  if (before === 0) return difference > 0 ? `+${difference}` : exactText(difference)
-  const percent = (difference / Math.abs(before)) * 100
+function differenceText(storedValue: number, newValue: number): string {
+  const difference = newValue - storedValue
+  if (storedValue === 0) return difference > 0 ? `+${difference}` : exactText(difference)
+  const percent = (difference / Math.abs(storedValue)) * 100
   return `${percent > 0 ? '+' : ''}${exactText(Number(percent.toPrecision(3)))} %`
 }
 

@@ -37,10 +37,10 @@ export function doctorCommand(): Command {
     .action(async (options: ConfigOption & JsonOption) => {
       const { context, mistakes } = openContextDespite(options.config)
       const allFindings: Finding[] = []
-      const examining = context ? examinations(context, mistakes) : [unreadable(options.config, mistakes)]
+      const pendingFindings = context ? examinations(context, mistakes) : [unreadable(options.config, mistakes)]
       // A question that fails before its turn is reported at its turn.
-      for (const findings of examining) findings.catch(() => {})
-      for (const findings of examining) {
+      for (const findings of pendingFindings) findings.catch(() => {})
+      for (const findings of pendingFindings) {
         for (const finding of await findings) {
           allFindings.push(finding)
           if (!options.json) print(lineOf(finding))

@@ -44,20 +44,22 @@ function listCommand(): Command {
     )
 }
 
-function dueJson(metric: Metric, why: string) {
+function dueJson(metric: Metric, reason: string) {
   const { module } = pushedMetric(metric)
   const { id, protocolId, hour, value, unit } = metric
-  return { id, protocolId, hour: hourText(hour), value, unit, module, why }
+  return { id, protocolId, hour: hourText(hour), value, unit, module, why: reason }
 }
 
 function dropCommand(): Command {
   return changingCommand('drop')
     .description('drop them for ever: not sent, not collected again')
     .action(
-      onDue(due =>
-        changeSelected('drop', due, async () => {
-          const { reason: _, state: __, ...selection } = due.selection
-          printDropped((await due.outbox?.operators.dropDue({ ...selection, protocolIds: due.protocolIds })) ?? 0)
+      onDue(dueCall =>
+        changeSelected('drop', dueCall, async () => {
+          const { reason: _, state: __, ...selection } = dueCall.selection
+          printDropped(
+            (await dueCall.outbox?.operators.dropDue({ ...selection, protocolIds: dueCall.protocolIds })) ?? 0,
+          )
         }),
       ),
     )
@@ -70,7 +72,7 @@ interface SelectedDue extends OutboxCall<SelectionOptions & JsonOption>, Selecte
   whyOf(metric: Pick<Metric, 'protocolId'>): string
 }
 
-function onDue(act: (due: SelectedDue) => Promise<void>, open?: typeof openExistingForListing) {
+function onDue(act: (dueCall: SelectedDue) => Promise<void>, openOutbox?: typeof openExistingForListing) {
   return onOutbox<SelectionOptions & JsonOption, [ids: readonly string[]]>(async (call, ids) => {
     const selection = selectionOf('due', ids, call.options)
     const { state: _, reason = '', ...filters } = selection
@@ -81,11 +83,11 @@ function onDue(act: (due: SelectedDue) => Promise<void>, open?: typeof openExist
       .filter(([protocolId, { due }]) => due > 0 && whyOf({ protocolId }).toLowerCase().includes(reason.toLowerCase()))
       .map(([id]) => id)
     const metrics = (await operators?.due({ ...filters, protocolIds })) ?? []
-    const due = { ...call, selection, metrics, protocolIds, whyOf }
-    await act(due)
-    await noteMisfits(due, name => `nothing of ${name} is due`)
+    const dueCall = { ...call, selection, metrics, protocolIds, whyOf }
+    await act(dueCall)
+    await noteMisfits(dueCall, name => `nothing of ${name} is due`)
     return undefined
-  }, open)
+  }, openOutbox)
 }
 
 /** Why due metrics of a protocol are not delivered, as far as known. */

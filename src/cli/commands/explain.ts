@@ -50,8 +50,8 @@ export function explainCommand(): Command {
         if (hour !== undefined) demandBegun(hour, context.time.nowMs())
         const asked = await explained(context, outbox, id as MetricId, hour)
         const explanation = await explanationOf(context, outbox, asked)
-        const { entry, again } = explanation
-        const isOther = entry && again.value !== undefined && !isSame(again, entry)
+        const { entry, secondRead } = explanation
+        const isOther = entry && secondRead.value !== undefined && !isSame(secondRead, entry)
         return {
           json: () => explanationJson(explanation),
           text: () => printExplanation(explanation),
@@ -110,7 +110,7 @@ interface Explanation {
   readonly flushes: readonly UnsuccessfulFlushes[]
   /** Remarks of the service on this metric id. */
   readonly warnings: readonly Warning[]
-  readonly again: ReadAgain
+  readonly secondRead: ReadAgain
 }
 
 /** The metric that is explained. */
@@ -135,7 +135,7 @@ async function explanationOf(
   const state = entry?.state
   const isDetained = state === 'dead' || state === 'held'
   const detention = isDetained ? (await operators.deadOrHeld({ state, ids: [id], hour }))[0] : undefined
-  const again = collectorConfig
+  const secondRead = collectorConfig
     ? await readWithRecord(context, collectorConfig, hour, labelOf({ id, protocolId }), intake, readingOnly(lists))
     : { failure: 'its collector is no longer configured' }
   return {
@@ -145,11 +145,11 @@ async function explanationOf(
     ...(entry && { entry }),
     ...(origin && { origin }),
     ...(range?.fault && { unread: range.fault }),
-    ...(detention && { detention: detention }),
-    ...(collectorConfig && { collectorConfig: collectorConfig, present: presentOf(collectorConfig) }),
+    ...(detention && { detention }),
+    ...(collectorConfig && { collectorConfig, present: presentOf(collectorConfig) }),
     flushes: entry ? await flushesOf(context, operators, protocolId, entry) : [],
     warnings: (await operators.warnings()).filter(({ metricId }) => metricId === id),
-    again,
+    secondRead,
   }
 }
 
@@ -166,8 +166,19 @@ async function flushesOf(
 
 /** An explanation as JSON: instants as text, blocks by number. Fields that are undefined are not printed. */
 function explanationJson(explanation: Explanation) {
-  const { id, hour, collector, entry, origin, unread, detention, collectorConfig, present, flushes, warnings } =
-    explanation
+  const {
+    id,
+    hour,
+    collector,
+    entry,
+    origin,
+    unread: backfillFault,
+    detention,
+    collectorConfig,
+    present: currentProvenance,
+    flushes,
+    warnings,
+  } = explanation
   return {
     id,
     hour: hourText(hour),
@@ -184,10 +195,10 @@ function explanationJson(explanation: Explanation) {
     pushes: detention?.attempts,
     attempts: origin?.attempts,
     failedAttempts: origin?.failed.map(({ atMs, reason }) => ({ at: instant(atMs), reason: redactor.redact(reason) })),
-    fault: origin?.fault ?? unread,
+    fault: origin?.fault ?? backfillFault,
     blocks: blocksJson(origin),
     provenance: origin?.provenance,
-    present,
+    present: currentProvenance,
     configuration: collectorConfig && {
       file: collectorConfig.place.file,
       line: collectorConfig.place.line,
@@ -220,11 +231,11 @@ function isSame({ value, unit }: ReadAgain, entry: HistoryEntry): boolean {
   return Object.is(value, entry.value) && unit === entry.unit
 }
 
-function againJson({ again, entry }: Explanation) {
-  const { value, failure, contradictions, inputs, warnings, lists, reads, prices = {} } = again
+function againJson({ secondRead, entry }: Explanation) {
+  const { value, failure, contradictions, inputs, warnings, lists, reads, prices = {} } = secondRead
   return {
     value,
-    isSame: value === undefined || !entry ? undefined : isSame(again, entry),
+    isSame: value === undefined || !entry ? undefined : isSame(secondRead, entry),
     failure,
     contradicted: contradictions,
     inputs: inputs?.map(({ metric, hour, input }) => ({ metric, hour: hourText(hour), ...input })),
@@ -274,11 +285,11 @@ function printExplanation(explanation: Explanation): void {
 /** A fact that is not known has no text. */
 type Fact = readonly [name: string, text: string | undefined]
 
-function headline({ id, hour, entry, origin, unread }: Explanation): string {
+function headline({ id, hour, entry, origin, unread: backfillFault }: Explanation): string {
   const subject = `${id} of ${hourText(hour)}`
   if (entry)
     return `${subject}: ${exactText(entry.value)}${entry.unit === undefined ? '' : ` ${entry.unit}`}, ${entry.state}`
-  if (unread) return `${subject}: no value, a backfill could not read the hour`
+  if (backfillFault) return `${subject}: no value, a backfill could not read the hour`
   if (!origin) return `${subject}: no value, the hour was never expected`
   if (origin.state === 'collected') return `${subject}: no value, although the hour is collected`
   return `${subject}: no value, ${origin.state === 'gap' ? 'the hour is a gap' : 'the hour is not collected yet'}`
@@ -328,32 +339,32 @@ function detainedFacts(
 }
 
 /** Facts about where the value came from. */
-function origins({ origin, present, collectorConfig }: Explanation): Fact[] {
+function origins({ origin, present: currentProvenance, collectorConfig }: Explanation): Fact[] {
   const provenance = origin?.provenance
   return [
     ...(origin?.blocks ?? []).map((block): Fact => ['block', blockText(block, provenance)]),
-    ...(provenance ? programFacts(provenance, present) : []),
+    ...(provenance ? programFacts(provenance, currentProvenance) : []),
     ['uses', collectorConfig ? collectorConfig.use : 'nothing: it is no longer configured'],
     ['configured', collectorConfig && configuredText(collectorConfig)],
   ]
 }
 
 function blockText({ chainId, block, isFinal }: OriginBlock, provenance: Provenance | undefined): string {
-  const at = instantText(block.timestampSeconds * 1000)
+  const timeText = instantText(block.timestampSeconds * 1000)
   const host = provenance?.hosts[String(chainId)]
   const served = host === undefined ? '' : `, served by ${host}`
-  return `${block.number} of chain ${chainId}, ${block.hash}, ${at}, ${isFinal ? 'final' : 'not final yet'}${served}`
+  return `${block.number} of chain ${chainId}, ${block.hash}, ${timeText}, ${isFinal ? 'final' : 'not final yet'}${served}`
 }
 
-function programFacts({ version, code, options }: Provenance, present: Explanation['present']): Fact[] {
+function programFacts({ version, code, options }: Provenance, currentProvenance: Explanation['present']): Fact[] {
   const since = (was: string, is: string | undefined) => {
     if (is === undefined) return was
     return was === is ? `${was}, the same now` : `${was}, now ${is}`
   }
   return [
-    ['version', `tidegauge ${since(version, present?.version)}`],
-    ['code', since(code, present?.code)],
-    ['options', since(options, present?.options)],
+    ['version', `tidegauge ${since(version, currentProvenance?.version)}`],
+    ['code', since(code, currentProvenance?.code)],
+    ['options', since(options, currentProvenance?.options)],
   ]
 }
 
@@ -363,8 +374,8 @@ function configuredText({ place, options }: CollectorConfig): string {
   return `${file}:${place.line}: ${cut(JSON.stringify(options) ?? '', optionCharsMax)}`
 }
 
-function printAgain({ again, entry, origin, collectorConfig, hour }: Explanation): void {
-  const { value, failure, reads, prices = {}, contradictions = [], inputs = [], warnings = [], lists = [] } = again
+function printAgain({ secondRead, entry, origin, collectorConfig, hour }: Explanation): void {
+  const { value, failure, reads, prices = {}, contradictions = [], inputs = [], warnings = [], lists = [] } = secondRead
   if (value === undefined) print(`not read again: ${failure ?? ''}`)
   else if (!entry) {
     // Reading it now stores nothing, and no daemon takes up an hour that is not expected.
@@ -372,10 +383,10 @@ function printAgain({ again, entry, origin, collectorConfig, hour }: Explanation
     const fill = isFillable ? ` → tidegauge backfill --from ${hourText(hour)} --to ${hourText(hour)}` : ''
     print(`read again now: ${exactText(value)}${fill}`)
   } else {
-    const { unit } = again
+    const { unit } = secondRead
     const words = (number: number, name = 'without a unit') =>
       `${exactText(number)}${unit === entry.unit ? '' : ` ${name}`}`
-    const comparison = isSame(again, entry) ? 'the same value' : `not the stored ${words(entry.value, entry.unit)}`
+    const comparison = isSame(secondRead, entry) ? 'the same value' : `not the stored ${words(entry.value, entry.unit)}`
     print(`read again now: ${words(value, unit)}, ${comparison}`)
   }
   for (const sentence of contradictions) print(sentence)

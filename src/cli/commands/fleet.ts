@@ -65,10 +65,10 @@ function printFleet(state: FleetState | undefined, identities: readonly Identity
     ])
     printTable(['daemon', 'version', 'last seen', 'lanes', 'roles'], rows)
   }
-  const rows = identities.map(({ name, since, by, isSameHere }) => [
+  const rows = identities.map(({ name, since, by: writer, isSameHere }) => [
     name,
     since,
-    by,
+    writer,
     isSameHere ? 'the same' : 'differs',
   ])
   if (rows.length > 0) printTable(['counts for all', 'since', 'written by', 'here'], rows)

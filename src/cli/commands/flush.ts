@@ -16,14 +16,16 @@ export function flushCommand(): Command {
       await using stack = new AsyncDisposableStack()
       const { context, outbox: existing } = await openedByClock(openContext(options.config), stack)
       const outbox = existing ?? (await openOutbox(context, stack))
-      const { balance: before } = await outbox.operators.backlog()
+      const { balance: balanceBefore } = await outbox.operators.backlog()
       await deliverNow(context, outbox)
       const backlog = await outbox.operators.backlog()
-      const after = backlog.balance
-      const dead = after.dead - before.dead
+      const balanceAfter = backlog.balance
+      const deadCount = balanceAfter.dead - balanceBefore.dead
       const stranded = strandedSentence(context.config.protocols, backlog.byProtocol)
       if (stranded !== undefined) note(stranded)
-      print(`${after.delivered - before.delivered} delivered, ${after.due} due${waitingText({ dead, held: 0 })}`)
-      if (after.due > 0 || dead > 0) endIncomplete()
+      print(
+        `${balanceAfter.delivered - balanceBefore.delivered} delivered, ${balanceAfter.due} due${waitingText({ dead: deadCount, held: 0 })}`,
+      )
+      if (balanceAfter.due > 0 || deadCount > 0) endIncomplete()
     })
 }

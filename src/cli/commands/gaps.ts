@@ -26,8 +26,8 @@ type AdvisedRange = CollectorHourRange & { readonly advice: string }
 interface ListedHours {
   readonly gaps: readonly AdvisedRange[]
   /** Asked for by a backfill that could not read them. */
-  readonly unread: readonly AdvisedRange[]
-  readonly waiting: readonly CollectorHourRange[]
+  readonly unreadRanges: readonly AdvisedRange[]
+  readonly waitingRanges: readonly CollectorHourRange[]
   /** Whether no collector was ever asked for an hour. */
   readonly isNew: boolean
 }
@@ -45,12 +45,12 @@ export function gapsCommand(): Command {
         const untaken = untakenSentence(await seenDaemon(config.status), config)
         if (untaken !== undefined) note(untaken)
         const listing = await find(call)
-        const { gaps, unread, waiting } = listing
+        const { gaps, unreadRanges, waitingRanges } = listing
         return {
           json: () => ({
             gaps: gaps.map(rangeJson),
-            notReadByBackfill: unread.map(rangeJson),
-            notCollectedYet: waiting.map(rangeJson),
+            notReadByBackfill: unreadRanges.map(rangeJson),
+            notCollectedYet: waitingRanges.map(rangeJson),
           }),
           text: () => printFound(listing, call),
         }
@@ -71,36 +71,41 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   }
   const upTo = { ...filter, ...(to !== undefined && { to }) }
   const gaps = (await operators?.hourRanges('gap', upTo)) ?? []
-  const late = hourAt(time.nowMs() - overdueMs)
-  const until = to === undefined || to > late ? late : to
-  const dueRanges = (await operators?.hourRanges('due', { ...filter, to: until })) ?? []
+  const lateHour = hourAt(time.nowMs() - overdueMs)
+  const lastHour = to === undefined || to > lateHour ? lateHour : to
+  const dueRanges = (await operators?.hourRanges('due', { ...filter, to: lastHour })) ?? []
   const unreadRanges = (await operators?.hourRanges('unread', upTo)) ?? []
-  const isWithin = until === late && (from ?? late) <= late
+  const isWithin = lastHour === lateHour && (from ?? lateHour) <= lateHour
   const protocolIds = config.protocols.map(({ id }) => id)
   // As for readiness: hours that no daemon has planned have no row.
   const lateness =
-    isWithin && (await status?.lateness({ collectors: allCollectors, protocolIds, destinations: [], hour: late }))
-  const missing = (lateness || undefined)?.missing ?? []
+    isWithin && (await status?.lateness({ collectors: allCollectors, protocolIds, destinations: [], hour: lateHour }))
+  const missingIds = (lateness || undefined)?.missing ?? []
   const isNew = ((await status?.collectors()) ?? []).length === 0
-  const allUnplanned = isNew ? [] : missing.map(collector => ({ collector, from: late, to: late, hours: 1 }))
-  const unplanned = allUnplanned.filter(({ collector }) => collectors.some(({ id }) => id === collector))
+  const allUnplanned = isNew ? [] : missingIds.map(collector => ({ collector, from: lateHour, to: lateHour, hours: 1 }))
+  const unplannedRanges = allUnplanned.filter(({ collector }) => collectors.some(({ id }) => id === collector))
   const affectedCollectors = collectors.filter(({ id }) =>
     [...gaps, ...unreadRanges].some(({ collector }) => collector === id),
   )
   // An input that lacks may be of any collector, whether or not it is selected.
   const isInputMissing = unreadRanges.some(({ fault }) => fault?.code === 'input-missing')
   const loadedCollectors = isInputMissing ? allCollectors : affectedCollectors
-  const { usable } = await checkEach(loadedCollectors, context, startLoadMsMax)
+  const { usable: usableCollectors } = await checkEach(loadedCollectors, context, startLoadMsMax)
   const order = new DerivedOrder(allCollectors)
-  for (const { collector, description } of usable) order.described(collector, description)
-  const holes = isInputMissing && operators ? [...(await holesOf(operators, late)), ...allUnplanned] : []
-  const unread = withoutConsequences(unreadRanges, holes, order)
-  const mendable = mendableOf(affectedCollectors, usable)
+  for (const { collector, description } of usableCollectors) order.described(collector, description)
+  const holes = isInputMissing && operators ? [...(await holesOf(operators, lateHour)), ...allUnplanned] : []
+  const unreadCauses = withoutConsequences(unreadRanges, holes, order)
+  const mendable = mendableOf(affectedCollectors, usableCollectors)
   const withAdvice = (range: CollectorHourRange) => {
     const collector = affectedCollectors.find(({ id }) => id === range.collector)
     return { ...range, advice: gapAdvice(range, mendable(range.collector), collector) }
   }
-  return { gaps: gaps.map(withAdvice), unread: unread.map(withAdvice), waiting: [...dueRanges, ...unplanned], isNew }
+  return {
+    gaps: gaps.map(withAdvice),
+    unreadRanges: unreadCauses.map(withAdvice),
+    waitingRanges: [...dueRanges, ...unplannedRanges],
+    isNew,
+  }
 }
 
 /** All uncollected hours of all collectors that have a row. @param late the last one that is late */
@@ -133,38 +138,39 @@ function withoutConsequences(
   })
 }
 
-/** Whether a collector can read the past. @param usable collectors that could be loaded */
+/** Whether a collector can read the past. @param usableCollectors collectors that could be loaded */
 function mendableOf(
   collectors: readonly CollectorConfig[],
-  usable: Checked['usable'],
+  usableCollectors: Checked['usable'],
 ): (collector: string) => Mendable {
   const byId = new Map<string, Mendable>(collectors.map(({ id }) => [id, 'unusable']))
-  for (const { collector, description } of usable) byId.set(collector.id, description.history ? 'past' : 'now')
+  for (const { collector, description } of usableCollectors)
+    byId.set(collector.id, description.history ? 'past' : 'now')
   return id => byId.get(id) ?? 'unknown'
 }
 
 async function printFound(found: ListedHours, { context }: OutboxCall<HourRangeOptions>): Promise<void> {
-  const { gaps, unread, waiting, isNew } = found
+  const { gaps, unreadRanges, waitingRanges, isNew } = found
   if (isNew) {
     print('no gaps yet: no collector was asked for any hour')
     return printWho([], context)
   }
   if (gaps.length === 0)
-    print(waiting.length + unread.length === 0 ? 'no gaps: every expected hour is collected' : 'no gaps')
+    print(waitingRanges.length + unreadRanges.length === 0 ? 'no gaps: every expected hour is collected' : 'no gaps')
   else {
     printRanges(gaps, ['what to do'], ({ advice }) => [advice])
     print(`\n${counted(sumOf(gaps), 'hour')} missing`)
   }
-  if (unread.length > 0) {
+  if (unreadRanges.length > 0) {
     print('\nasked for by a backfill that could not read them:')
-    printRanges(unread, ['what to do'], ({ advice }) => [advice])
-    print(`\n${counted(sumOf(unread), 'hour')} not read; each is listed until a backfill has it`)
+    printRanges(unreadRanges, ['what to do'], ({ advice }) => [advice])
+    print(`\n${counted(sumOf(unreadRanges), 'hour')} not read; each is listed until a backfill has it`)
   }
-  if (waiting.length === 0) return
+  if (waitingRanges.length === 0) return
   print('\nnot collected yet:')
-  printRanges(waiting, [], () => [])
+  printRanges(waitingRanges, [], () => [])
   const configured = new Set(context.config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
-  const collectorIds = [...new Set(waiting.map(({ collector }) => collector))]
+  const collectorIds = [...new Set(waitingRanges.map(({ collector }) => collector))]
   const removedIds = collectorIds.filter(id => !configured.has(id))
   print('')
   if (removedIds.length > 0)

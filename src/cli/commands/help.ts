@@ -1,7 +1,7 @@
 /** Text that the help of a command has below its options. */
 export interface CommandHelp {
   /** Sentences about all that no option says. */
-  readonly about?: string
+  readonly notes?: string
   /** Command lines without `tidegauge`, each with what it does. */
   readonly examples: readonly (readonly [words: string, does: string])[]
   /** When the command ends with 1. Absent where it never does. */
@@ -18,7 +18,7 @@ const ofMetrics =
 /** By the words of a command. `docs/cli.md` shows all of it. */
 export const commandHelp: Readonly<Record<string, CommandHelp>> = {
   run: {
-    about:
+    notes:
       'It ends on SIGTERM or Ctrl-C, after the pushes under way. SIGHUP, or a changed file, reloads the configuration; a wrong one is refused, and the old one stays. The log is on stderr, a JSON object a line.',
     examples: [
       ['run', 'with ./tidegauge.yaml; its page is at http://127.0.0.1:9464/'],
@@ -28,7 +28,7 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     whenOwned: 'another daemon is at work on this outbox',
   },
   collect: {
-    about:
+    notes:
       '--only takes a protocol (awesome-vault) or a collector (awesome-vault/tvl). --catch-up is for a schedule in place of the daemon: hole-free when a run is late or left out; hours that --max-hours leaves are no failure. --dry-run also predicts the warnings of the service.',
     examples: [
       ['collect --dry-run', 'the current hour, shown and not sent'],
@@ -39,7 +39,7 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     fails: 'a value was not collected, not delivered, or is held',
   },
   backfill: {
-    about:
+    notes:
       'Both ends are included. It can be stopped and run again, also while a daemon runs, which then delivers. Collectors that only read the present are left out, and named.',
     examples: [
       ['backfill --from 2026-01-01T00:00:00Z --to 2026-06-30T23:00:00Z --plan', 'hours, RPC calls, duration'],
@@ -48,12 +48,12 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     fails: 'an hour could not be read or delivered, or --max-calls ended it; `tidegauge gaps` says which and why',
   },
   flush: {
-    about: 'While a daemon runs, that pushes. A service that asked to wait is sent one small probe.',
+    notes: 'While a daemon runs, that pushes. A service that asked to wait is sent one small probe.',
     examples: [['flush', 'after a service is back, without waiting for the next try']],
     fails: 'a metric stays due, or was refused for good',
   },
   check: {
-    about: 'Asks no network. A secret that is missing on this machine is a warning.',
+    notes: 'Asks no network. A secret that is missing on this machine is a warning.',
     examples: [
       ['check', 'every metric with its unit; or every mistake as file:line:column'],
       ['check --config config/production.yaml --json', 'for a program, as in CI'],
@@ -61,12 +61,12 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     fails: 'the machine has no room or memory to load the collectors',
   },
   backup: {
-    about: 'To restore it: docs/deploy/README.md, Backup and restore.',
+    notes: 'To restore it: docs/deploy/README.md, Backup and restore.',
     examples: [['backup /backup/outbox-2026-11-23.db', 'compact, checked, readable by its owner alone']],
     fails: 'the outbox is damaged: no copy is made',
   },
   move: {
-    about: 'The daemon must be stopped. Counts and digests are compared, and what it copies from is kept.',
+    notes: 'The daemon must be stopped. Counts and digests are compared, and what it copies from is kept.',
     examples: [
       ['move --to postgres', 'into the database that the variable DATABASE_URL names, which must hold no rows'],
       ['move --to folder --folder ./data', 'back into a folder'],
@@ -75,7 +75,7 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     whenOwned: 'a daemon is at work on the outbox',
   },
   doctor: {
-    about:
+    notes:
       'A line for each thing that the daemon depends on: configuration, service, clock, key, protocols, nodes (chain, head, depth of state), events, off-chain sources, disk, files, outbox, receivers. ✔ well, ! a warning, ✖ stops delivery or the next hour. It reads the current hour once, and sends no metric and no message.',
     examples: [
       ['doctor', 'before the first run, and when something is wrong'],
@@ -91,7 +91,7 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     fails: 'something due was not delivered, or no daemon can work',
   },
   explain: {
-    about:
+    notes:
       'Reads again what the collector read, at the same block, and prints each read as a JSON-RPC request with its answer.',
     examples: [
       ['explain awesome-vault___TVL', 'the newest value: block, reads, formula, pushes and their answers'],
@@ -107,7 +107,7 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     fails: 'the metric is unknown, or has no value in that range',
   },
   export: {
-    about:
+    notes:
       'Both ends are included. csv has metric, hour, value, unit and state. openmetrics names all values tidegauge_metric_value, as the daemon does; `promtool tsdb create-blocks-from openmetrics` takes it.',
     examples: [['export --from 2026-11-01T00:00:00Z --to 2026-11-30T23:00:00Z', 'delivered values as CSV on stdout']],
     fails: 'the outbox or the disk cannot be used',
@@ -145,52 +145,52 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     examples: [['lists forget pools', 'lets the next hour read it from its beginning']],
   },
   'due ls': {
-    about: ofMetrics,
+    notes: ofMetrics,
     examples: [['due ls', 'what waits, and why']],
     fails: fitsNothing,
   },
   'due drop': {
-    about: `${ofMetrics} For metrics of a protocol that is no longer configured.`,
+    notes: `${ofMetrics} For metrics of a protocol that is no longer configured.`,
     examples: [['due drop old-vault', 'gives up what the removed protocol left']],
     fails: fitsNothing,
   },
   'dead ls': {
-    about: ofMetrics,
+    notes: ofMetrics,
     examples: [['dead ls awesome-vault --reason unit', 'refused metrics, with the words of the service']],
     fails: fitsNothing,
   },
   'dead show': {
-    about: ofMetrics,
+    notes: ofMetrics,
     examples: [['dead show awesome-vault___TVL', 'all of each, and what to do']],
     fails: fitsNothing,
   },
   'dead retry': {
-    about: ofMetrics,
+    notes: ofMetrics,
     examples: [['dead retry --all', 'after the cause is gone']],
     fails: fitsNothing,
   },
   'dead drop': {
-    about: ofMetrics,
+    notes: ofMetrics,
     examples: [['dead drop awesome-vault___TVL --hour 2026-11-20T13:00:00Z', 'one value']],
     fails: fitsNothing,
   },
   'held ls': {
-    about: `${ofMetrics} Held: outside of min and max, a jump beyond maxJump, another unit than before, or no items where there were some.`,
+    notes: `${ofMetrics} Held: outside of min and max, a jump beyond maxJump, another unit than before, or no items where there were some.`,
     examples: [['held ls', 'withheld values, and why']],
     fails: fitsNothing,
   },
   'held show': {
-    about: ofMetrics,
+    notes: ofMetrics,
     examples: [['held show awesome-vault___TVL', 'all of each, and what to do']],
     fails: fitsNothing,
   },
   'held release': {
-    about: ofMetrics,
+    notes: ofMetrics,
     examples: [['held release awesome-vault___TVL', 'the value is right: send it']],
     fails: `${fitsNothing}, or one with another unit stays held`,
   },
   'held drop': {
-    about: ofMetrics,
+    notes: ofMetrics,
     examples: [['held drop awesome-vault___TVL', 'the value is wrong: never send it']],
     fails: fitsNothing,
   },
@@ -207,14 +207,14 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     fails: 'a receiver did not accept the message',
   },
   init: {
-    about: 'Asks no network. Files that exist are kept. About packages: docs/collectors-of-others.md.',
+    notes: 'Asks no network. Files that exist are kept. About packages: docs/collectors-of-others.md.',
     examples: [
       ['init my-values', 'then: cd my-values, npx tidegauge collect --dry-run'],
       ['init --package tides', 'the package tidegauge-collector-tides, with its test'],
     ],
   },
   new: {
-    about:
+    notes:
       'NAME writes collectors/NAME.ts, its test and its recording next to the configuration, and prints the entry for it. With --chain and --address it asks the node of that chain, and prints entries with units and decimals; what it read is on stderr.',
     examples: [
       ['new my-vault', 'a collector of your own'],
@@ -241,7 +241,7 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     fails: 'the service refuses a protocol, or does not answer',
   },
   service: {
-    about: 'Keeps to the interface of the real one, on this machine. It ends on SIGTERM or Ctrl-C.',
+    notes: 'Keeps to the interface of the real one, on this machine. It ends on SIGTERM or Ctrl-C.',
     examples: [['service', 'with a key of `tidegauge service key create`; it listens on http://127.0.0.1:8787']],
     fails: 'the address is taken, or the disk fails',
   },
@@ -264,7 +264,7 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     examples: [['service protocol private awesome-vault', 'its owner alone may read it']],
   },
   devchain: {
-    about:
+    notes:
       'Prints where it is and what is on it: tokens, a vault, a pair, a feed, at the same addresses each time. It lives until Ctrl-C. It runs on anvil, of the packages of this folder or on PATH: npm install --save-dev @foundry-rs/anvil, or https://getfoundry.sh.',
     examples: [
       ['devchain', 'at http://127.0.0.1:18545, as in the tutorial'],
@@ -273,7 +273,7 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     fails: 'there is no anvil, it ends, or the port is in use',
   },
   healthcheck: {
-    about: 'For alerts, never for restarts: not ready means that a due hour was not delivered. --live is for restarts.',
+    notes: 'For alerts, never for restarts: not ready means that a due hour was not delivered. --live is for restarts.',
     examples: [
       ['healthcheck', 'ready, or what is not delivered and why'],
       ['healthcheck --live', 'as the health check of the image'],
@@ -294,7 +294,7 @@ export function helpBelow(words: string, hasConfig: boolean): string {
   if (words === '') return `\n${wrapped(exitCodesText)}`
   const help = commandHelp[words]
   if (!help) return ''
-  const { about, examples, fails, whenOwned } = help
+  const { notes, examples, fails, whenOwned } = help
   const lines = examples.flatMap(([typed, does]) => [`  tidegauge ${typed}`, `      ${does}`])
   const codes = [
     ...(fails === undefined ? [] : [`1 when ${fails}`]),
@@ -303,7 +303,7 @@ export function helpBelow(words: string, hasConfig: boolean): string {
     ...(hasConfig ? ['78 for a wrong configuration'] : []),
   ]
   return [
-    ...(about === undefined ? [] : ['', wrapped(about)]),
+    ...(notes === undefined ? [] : ['', wrapped(notes)]),
     '',
     examples.length > 1 ? 'Examples:' : 'Example:',
     ...lines,

@@ -73,12 +73,12 @@ function historyJson({ id, protocolId, collector, isRemoved, unit, hours }: Metr
     collector,
     isRemoved,
     unit,
-    hours: hours.map(({ hour, collectedMs, deliveredMs, earlier, ...rest }) => ({
+    hours: hours.map(({ hour, collectedMs, deliveredMs, earlier: earlierValues, ...rest }) => ({
       hour: hourText(hour),
       ...rest,
       collected: instant(collectedMs),
       delivered: instant(deliveredMs),
-      earlier: earlier?.map(({ value, untilMs }) => ({ value, until: instant(untilMs) })),
+      earlier: earlierValues?.map(({ value, untilMs }) => ({ value, until: instant(untilMs) })),
     })),
   }
 }
@@ -101,14 +101,14 @@ function printHistory({ id, collector, isRemoved, hours }: MetricHistory, hoursW
 }
 
 function cellsOf({ hour, value, unit = '', state, collectedMs, deliveredMs }: HistoryHour): string[] {
-  const when = (ms: number | undefined) => (ms === undefined ? '' : instantText(ms))
+  const timeText = (ms: number | undefined) => (ms === undefined ? '' : instantText(ms))
   return [
     hourText(hour),
     value === undefined ? '' : exactText(value),
     unit,
     state,
-    when(collectedMs),
-    when(deliveredMs),
+    timeText(collectedMs),
+    timeText(deliveredMs),
   ]
 }
 

@@ -384,9 +384,9 @@ function codeOf(error: unknown): string {
  * @param isNew whether a `package.json` of our own is about to be written there
  */
 export function extensionIn(folder: string, isNew: boolean): SourceExtension {
-  for (let at = resolve(folder); ; at = dirname(at)) {
-    const file = join(at, 'package.json')
+  for (let currentFolder = resolve(folder); ; currentFolder = dirname(currentFolder)) {
+    const file = join(currentFolder, 'package.json')
     if (existsSync(file)) return valueAt(parsedJson(readFileSync(file, 'utf8')), ['type']) === 'module' ? '.ts' : '.mts'
-    if (isNew || at === dirname(at)) return '.ts'
+    if (isNew || currentFolder === dirname(currentFolder)) return '.ts'
   }
 }

@@ -40,15 +40,15 @@ function listJson({ name, items, sinceMs, hour, block }: RememberedList) {
 function printLists({ lists, protocols }: Config, listMemory: readonly RememberedList[]): void {
   const names = lists.map(({ name }) => name)
   const collectors = protocols.flatMap(protocol => protocol.collectors.map(({ id }) => id))
-  const empty = names.filter(name => listMemory.every(list => list.name !== name))
+  const emptyLists = names.filter(name => listMemory.every(list => list.name !== name))
   const rows = listMemory.map(({ name, items, sinceMs, hour, block }) => {
     const isConfigured = names.includes(name) || collectors.some(id => name.startsWith(`${id} logs `))
     const shownName = isConfigured ? name : `${name} (no longer configured)`
     return [shownName, grouped(items.length), instantText(sinceMs), hourText(hour), String(block?.number ?? 'none')]
   })
   if (rows.length > 0) printTable(['list', 'items', 'read since', 'as of', 'block'], rows, ['items', 'block'])
-  if (empty.length > 0) print(`nothing is remembered of ${empty.join(', ')}`)
-  if (rows.length + empty.length === 0) print('there are no lists')
+  if (emptyLists.length > 0) print(`nothing is remembered of ${emptyLists.join(', ')}`)
+  if (rows.length + emptyLists.length === 0) print('there are no lists')
 }
 
 function forgetCommand(): Command {

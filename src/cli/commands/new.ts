@@ -57,14 +57,14 @@ export function newCommand(): Command {
           fix: 'tidegauge new my-vault, or tidegauge new --chain ethereum --address 0x…',
         })
       }
-      const at = addressOf(address)
+      const contractAddress = addressOf(address)
       const abi = options.abi === undefined ? [] : abiFunctions(options.abi)
       const context = openChainsContext(options.config)
       await using stack = new AsyncDisposableStack()
       const reader = openContractReader(chainOf(context.config, chain, options.config), context, stack)
-      const seen = await readContract(reader, at, abi)
-      if (!seen.basics.hasCode) throw noCode(chain, at)
-      printContract(chain, at, seen)
+      const seen = await readContract(reader, contractAddress, abi)
+      if (!seen.basics.hasCode) throw noCode(chain, contractAddress)
+      printContract(chain, contractAddress, seen)
     })
 }
 
@@ -86,12 +86,12 @@ function chainOf({ chains }: Config, name: string, file: string): ChainConfig {
   const found = chains.find(chain => chain.name === name)
   if (found) return found
   const names = chains.map(chain => chain.name)
-  const near = meant(name, names)
+  const suggestion = meant(name, names)
   const ownFile = isOwnFile(file) ? shortest(file) : `${ownConfigFile} here`
   const entry = `chains: { ${/^[\w-]+$/.test(name) ? name : 'mainnet'}: { id: …, rpc: [https://…] } }`
   const there =
     names.length > 0 ? `there are: ${names.join(', ')}` : `write it into ${ownFile}, as ${entry}; no more is needed`
-  throw new Fault('usage', `no chain is called "${name}"`, { fix: near ? `did you mean ${near}?` : there })
+  throw new Fault('usage', `no chain is called "${name}"`, { fix: suggestion ? `did you mean ${suggestion}?` : there })
 }
 
 function noCode(chain: string, address: Hex): Fault {
@@ -284,10 +284,10 @@ function freeLabel(name: string, labels: readonly string[]): string {
   const isShouted = /^[A-Z0-9_]+$/.test(name)
   const parts = (isShouted ? name.toLowerCase() : name).split(/[^A-Za-z0-9]+/)
   const words = parts.map(word => word.charAt(0).toUpperCase() + word.slice(1))
-  const plain = words.join('').slice(0, labelCharsMax) || 'Value'
+  const baseLabel = words.join('').slice(0, labelCharsMax) || 'Value'
   for (let count = 1; ; count += 1) {
     const end = count === 1 ? '' : String(count)
-    const label = `${plain.slice(0, labelCharsMax - end.length)}${end}`
+    const label = `${baseLabel.slice(0, labelCharsMax - end.length)}${end}`
     if (!labels.includes(label)) return label
   }
 }

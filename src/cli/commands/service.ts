@@ -181,10 +181,10 @@ function open(file: string): Store {
  */
 function keyFile(file: string, replaces: boolean) {
   if (!replaces && existsSync(file)) throw taken(file)
-  const fresh = `${file}.${process.pid}`
+  const temporaryFile = `${file}.${process.pid}`
   const descriptor = attempt(file, () => {
     makeFolders(dirname(file), 0o700)
-    return openSync(fresh, 'wx', 0o600)
+    return openSync(temporaryFile, 'wx', 0o600)
   })
   return {
     write(key: string) {
@@ -192,13 +192,13 @@ function keyFile(file: string, replaces: boolean) {
         writeSync(descriptor, `${key}\n`)
         fsyncSync(descriptor)
         // A link fails if another process created the file meanwhile; a rename would replace it.
-        if (replaces) renameSync(fresh, file)
-        else linkSync(fresh, file)
+        if (replaces) renameSync(temporaryFile, file)
+        else linkSync(temporaryFile, file)
       })
     },
     [Symbol.dispose]() {
       closeSync(descriptor)
-      rmSync(fresh, { force: true })
+      rmSync(temporaryFile, { force: true })
     },
   }
 }

@@ -30,35 +30,35 @@ export function statusCommand(): Command {
     .option('--json', 'print JSON, as /status.json')
     .action(async ({ config, json }: ConfigOption & JsonOption) => {
       const daemonSeen = await daemonOf(config)
-      const running =
+      const runningStatus =
         daemonSeen.kind === 'at-work' && daemonSeen.status.configuration.file === resolve(config)
           ? daemonSeen.status
           : undefined
       // The configuration in force judges: the file may have mistakes, or be saved and not taken yet.
-      const context = running?.configuration.refused ? undefined : readable(config, running)
+      const context = runningStatus?.configuration.refused ? undefined : readable(config, runningStatus)
       const untaken = context && untakenSentence(daemonSeen, context.config)
       if (untaken !== undefined) note(untaken)
       if (!context || untaken !== undefined) {
-        if (running) printRunning(running, json)
-        if (!running?.ready.ok) endIncomplete()
+        if (runningStatus) printRunning(runningStatus, json)
+        if (!runningStatus?.ready.ok) endIncomplete()
         return
       }
       // This command does not catch up: a late hour is late.
       const { holder, absence } = await configuredDaemon(context, daemonSeen)
       const { daemon, trouble } = daemonState(daemonSeen, holder, context.config.status)
-      const reloads = holder !== undefined && running ? reloadsOf(running) : undefined
-      const present = await readOutbox(context, async outbox => {
+      const reloads = holder !== undefined && runningStatus ? reloadsOf(runningStatus) : undefined
+      const outboxStatus = await readOutbox(context, async outbox => {
         const service = namedService(context.config)
         const read = presentState(context, outbox, service, 0, [], reloads, daemon === undefined)
-        const daemonTroubles = running?.fleet?.troubles
+        const daemonTroubles = runningStatus?.fleet?.troubles
         const observed = { ...read, ...(daemonTroubles && { daemonTroubles }) }
         return statusJson(await observe({ ...observed, isForceUnknown: trouble !== undefined }))
       })
       // The present folder says nothing of a daemon that has no outbox.
       const isJudged = trouble === undefined || daemonSeen.kind === 'silent'
-      const reasons = isJudged ? present.ready.reasons : []
+      const reasons = isJudged ? outboxStatus.ready.reasons : []
       const status =
-        trouble === undefined ? present : { ...present, ready: { ok: false, reasons: [trouble, ...reasons] } }
+        trouble === undefined ? outboxStatus : { ...outboxStatus, ready: { ok: false, reasons: [trouble, ...reasons] } }
       if (json) printJson(status)
       else printStatus(status, absence?.isNamed ? absence.sentence : daemon, isJudged)
       if (!status.ready.ok) endIncomplete()
@@ -71,11 +71,11 @@ function printRunning(running: StatusJson, json: boolean | undefined): void {
 }
 
 /** Reads the configuration; `undefined` when it has mistakes and a daemon runs on what it was before. @throws ConfigError */
-function readable(file: string, running: StatusJson | undefined): AppContext | undefined {
+function readable(file: string, runningStatus: StatusJson | undefined): AppContext | undefined {
   try {
     return openContext(file)
   } catch (error) {
-    if (error instanceof ConfigError && running) return undefined
+    if (error instanceof ConfigError && runningStatus) return undefined
     if (error instanceof ConfigError) note('A daemon that runs already goes on with the configuration it has.')
     throw error
   }
@@ -97,14 +97,14 @@ function daemonState(
   holder: string | undefined,
   { host, port }: AppContext['config']['status'],
 ): { readonly daemon?: string | undefined; readonly trouble?: string } {
-  const at = `at ${host}:${port}`
+  const place = `at ${host}:${port}`
   switch (daemonSeen.kind) {
     case 'starting':
-      return { daemon: `is starting, ${at}`, trouble: startingSentence(daemonSeen) }
+      return { daemon: `is starting, ${place}`, trouble: startingSentence(daemonSeen) }
     case 'stalled':
       if (holder !== undefined) break
       return {
-        daemon: `one answers ${at}, without this outbox`,
+        daemon: `one answers ${place}, without this outbox`,
         trouble: `the daemon cannot work: ${daemonSeen.reason}`,
       }
     case 'silent':
@@ -167,14 +167,14 @@ function printStatus(status: StatusJson, daemon: string | undefined, isJudged = 
 /** Collectors whose newest hour has failed so far, where no reason above says why: that has the oldest overdue hour. */
 function failingSentences({ hours }: StatusJson, reader: Reader, isJudged: boolean): string[] {
   return hours.rows.flatMap(({ collector, cells }) => {
-    const failing = cells.flatMap(({ state, fault }, place) => {
+    const failures = cells.flatMap(({ state, fault }, place) => {
       return state === 'due' && fault ? [{ fault, hour: hours.hours[place] ?? '' }] : []
     })
-    const [oldest, newest] = [failing.at(0), failing.at(-1)]
-    if (!oldest || !newest) return []
-    const isOverdue = Date.parse(oldest.hour) <= reader.nowMs - overdueMs
-    if (isJudged && isOverdue && oldest.fault.message === newest.fault.message) return []
-    return [failingSentence(collector, newest.hour, newest.fault, reader)]
+    const [oldestFailure, newestFailure] = [failures.at(0), failures.at(-1)]
+    if (!oldestFailure || !newestFailure) return []
+    const isOverdue = Date.parse(oldestFailure.hour) <= reader.nowMs - overdueMs
+    if (isJudged && isOverdue && oldestFailure.fault.message === newestFailure.fault.message) return []
+    return [failingSentence(collector, newestFailure.hour, newestFailure.fault, reader)]
   })
 }
 
@@ -183,19 +183,28 @@ function printDelivery({ service, balance, backlog }: StatusJson, daemon: string
   const removed = backlog.byProtocol.filter(({ isRemoved }) => isRemoved)
   const stranded = strandedSentence([], new Map(removed.map(counts => [counts.protocolId, counts])))
   // Each sentence once: where metrics are late, a reason above says why they wait, and when the next attempt is.
-  const waiting = isJudged && backlog.late ? stranded : service.waiting
+  const waitSentence = isJudged && backlog.late ? stranded : service.waiting
   const last = lastPush ? `, last push ${lastPush.at}: ${pushText(lastPush)}` : ''
   print(`daemon  ${daemon ?? 'none runs on this outbox (tidegauge run)'}`)
   print(`service ${service.host}${last}`)
-  if (waiting !== undefined) print(`  waiting: ${waiting}`)
+  if (waitSentence !== undefined) print(`  waiting: ${waitSentence}`)
   if (gates.every(gate => gate.waiting === undefined) && nextAttempt !== undefined && daemon !== undefined)
     print(`  next attempt ${nextAttempt}`)
   if (service.skewMs !== undefined) print(`clock   ${skewWords(service.skewMs)}`)
-  const { enqueued, delivered, dead, held, due, dropped } = balance
-  print(`metrics ${enqueued} enqueued = ${delivered} delivered + ${dead} dead + ${held} held + ${due} due`)
-  if (dead > 0) print(`  ${dead} dead: tidegauge dead ls`)
-  if (held > 0) print(`  ${held} held: tidegauge held ls`)
-  if (dropped > 0) print(`  ${dropped} dropped, not counted above`)
+  const {
+    enqueued: enqueuedCount,
+    delivered: deliveredCount,
+    dead: deadCount,
+    held: heldCount,
+    due: dueCount,
+    dropped: droppedCount,
+  } = balance
+  print(
+    `metrics ${enqueuedCount} enqueued = ${deliveredCount} delivered + ${deadCount} dead + ${heldCount} held + ${dueCount} due`,
+  )
+  if (deadCount > 0) print(`  ${deadCount} dead: tidegauge dead ls`)
+  if (heldCount > 0) print(`  ${heldCount} held: tidegauge held ls`)
+  if (droppedCount > 0) print(`  ${droppedCount} dropped, not counted above`)
 }
 
 /** Clock skew in words. The service's `Date` has whole seconds, so less than one counts as none. */
@@ -207,7 +216,7 @@ function skewWords(skewMs: number): string {
 
 function printWarnings({ warnings }: StatusJson): void {
   const news = warnings.filter(({ isAcknowledged }) => !isAcknowledged)
-  const silent = warnings.length - news.length
+  const acknowledgedCount = warnings.length - news.length
   if (warnings.length > 0) print('')
   for (const { text, count, metricId } of news.slice(0, warningsShown)) {
     print(`warning ${count}× ${metricId ? `${metricId}: ` : ''}${cut(text, 160)}`)
@@ -215,7 +224,7 @@ function printWarnings({ warnings }: StatusJson): void {
   const more = news.length - warningsShown
   if (more > 0) print(`and ${counted(more, 'warning')} more: tidegauge warnings`)
   else if (news.length > 0) print('to acknowledge: tidegauge warnings ack --all')
-  if (silent > 0) print(`${counted(silent, 'acknowledged warning')}: tidegauge warnings --all`)
+  if (acknowledgedCount > 0) print(`${counted(acknowledgedCount, 'acknowledged warning')}: tidegauge warnings --all`)
 }
 
 function printGrid({ hours, rows }: StatusJson['hours']): void {

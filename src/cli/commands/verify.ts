@@ -104,20 +104,20 @@ function repairableIn(found: readonly Verified[]): { readonly id: MetricId; read
 const isUnreadable = ({ kind }: Verified) => kind === 'unreadable'
 
 function idleText(protocols: readonly Verified[]): string {
-  const unread = protocols.filter(isUnreadable).map(({ protocolId }) => protocolId)
-  if (unread.length === 0) return 'nothing to push again'
-  const others = protocols.length > unread.length ? '; name other protocols to repair those alone' : ''
-  return `nothing is pushed while the service's answer about ${unread.join(', ')} cannot be read${others}`
+  const unreadableIds = protocols.filter(isUnreadable).map(({ protocolId }) => protocolId)
+  if (unreadableIds.length === 0) return 'nothing to push again'
+  const others = protocols.length > unreadableIds.length ? '; name other protocols to repair those alone' : ''
+  return `nothing is pushed while the service's answer about ${unreadableIds.join(', ')} cannot be read${others}`
 }
 
 /** @returns how many metrics were made due again; none while an answer cannot be read */
 async function repair(context: AppContext, outbox: Outbox, found: readonly Verified[]): Promise<number> {
   if (found.some(isUnreadable)) return 0
-  const due = await outbox.operators.resend(repairableIn(found))
-  if (due === 0) return 0
-  note(`${counted(due, 'metric')} pushed again`)
+  const resentCount = await outbox.operators.resend(repairableIn(found))
+  if (resentCount === 0) return 0
+  note(`${counted(resentCount, 'metric')} pushed again`)
   await deliverNow(context, outbox)
-  return due
+  return resentCount
 }
 
 function isAmiss(one: Verified): boolean {
@@ -158,7 +158,7 @@ interface ServiceComparison {
  */
 export function compare(metrics: readonly StoredMetric[], listing: ListedMetrics, upTo: Hour): ServiceComparison {
   const differences: ServiceDifference[] = []
-  const [keys, oldest] = [new Set<string>(), oldestOf(metrics.map(({ hour }) => hour))]
+  const [keys, oldestHour] = [new Set<string>(), oldestOf(metrics.map(({ hour }) => hour))]
   const counts = { compared: 0, notShown: 0 }
   const edgeMetrics: StoredMetric[] = []
   const firstShown = firstHours(listing)
@@ -178,7 +178,7 @@ export function compare(metrics: readonly StoredMetric[], listing: ListedMetrics
   }
   for (const [id, hours] of listing) {
     for (const [hour, value] of hours) {
-      if (hour < oldest || hour > upTo || keys.has(`${hour} ${id}`)) continue
+      if (hour < oldestHour || hour > upTo || keys.has(`${hour} ${id}`)) continue
       differences.push({ kind: 'unknown', id, hour, shown: value })
     }
   }
@@ -275,14 +275,14 @@ function valueText(of: { readonly value?: number; readonly unit?: string } | und
 /** @param pushedAgain metrics that were made due again for a repair */
 function verifiedJson(found: readonly Verified[], pushedAgain: number) {
   return {
-    protocols: found.map(({ protocolId, ...one }) => {
-      if (one.kind === 'unreadable') return { protocol: protocolId, comparable: false, reason: one.reason }
-      const differences = one.differences.map(({ hour, ...rest }) => ({ ...rest, hour: hourText(hour) }))
-      const { compared, notShown, edgeMetrics } = one
+    protocols: found.map(({ protocolId, ...result }) => {
+      if (result.kind === 'unreadable') return { protocol: protocolId, comparable: false, reason: result.reason }
+      const differences = result.differences.map(({ hour, ...rest }) => ({ ...rest, hour: hourText(hour) }))
+      const { compared: comparedCount, notShown, edgeMetrics } = result
       return {
         protocol: protocolId,
         comparable: true,
-        compared,
+        compared: comparedCount,
         notShown,
         edgeMetrics: edgeMetrics.length,
         differences,

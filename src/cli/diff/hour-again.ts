@@ -63,13 +63,13 @@ export async function describeReadable(reader: HourReader, collector: CollectorC
 /**
  * Reads a delivered hour again and compares, bit for bit.
  *
- * @param absent why a metric has no value that the collector does not return
+ * @param absenceReason why a metric has no value that the collector does not return
  */
 export async function hourAgain(
   reader: HourReader,
   { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
   run: ReadableCollector & { readonly hour: Hour },
-  absent: string,
+  absenceReason: string,
 ): Promise<HourAgain> {
   const { collector, hour } = run
   const metrics = (await operators.metrics(hour, hour)).filter(
@@ -77,16 +77,16 @@ export async function hourAgain(
   )
   const { acceptedValues, failures, fault } = await reader.collect(run, intake)
   const now = new Map(acceptedValues.map(({ metric: { id, value } }) => [id, value]))
-  const before = new Set(metrics.map(({ id }) => id))
+  const deliveredIds = new Set(metrics.map(({ id }) => id))
   const changes = metrics.flatMap((metric): ValueChange[] => {
     const { id, value } = metric
-    const again = now.get(id)
-    if (Object.is(again, value)) return []
+    const newValue = now.get(id)
+    if (Object.is(newValue, value)) return []
     const seen = { metric: id, hour, stored: value }
-    if (again !== undefined) return [{ ...seen, again }]
-    return [{ ...seen, reason: failures[labelOf(metric)]?.message ?? fault?.message ?? absent }]
+    if (newValue !== undefined) return [{ ...seen, again: newValue }]
+    return [{ ...seen, reason: failures[labelOf(metric)]?.message ?? fault?.message ?? absenceReason }]
   })
-  const added = [...now].flatMap(([id, again]) => (before.has(id) ? [] : [{ metric: id, hour, again }]))
+  const added = [...now].flatMap(([id, again]) => (deliveredIds.has(id) ? [] : [{ metric: id, hour, again }]))
   return { equal: metrics.length - changes.length, changes: [...changes, ...added] }
 }
 

@@ -70,16 +70,16 @@ export async function sampleDiff(
     const one = readable.get(collector)
     return one ? [{ ...one, hour }] : []
   })
-  const again = await fewAtATime(runs, async run => ({
+  const rereadRuns = await fewAtATime(runs, async run => ({
     ...run,
     ...(await hourAgain(reader, outbox, run, 'the collector no longer returns it')),
   }))
-  const changes = again.flatMap(one => one.changes)
-  const differences = (await fewAtATime(again, one => differencesOf(outbox, one))).flat()
+  const changes = rereadRuns.flatMap(one => one.changes)
+  const differences = (await fewAtATime(rereadRuns, one => differencesOf(outbox, one))).flat()
   return {
     deliveredHours: deliveredHours.length,
     hours: runs.length,
-    comparedCount: again.reduce((sum, { equal }) => sum + equal, differences.length),
+    comparedCount: rereadRuns.reduce((sum, { equal }) => sum + equal, differences.length),
     differences,
     notRead: [
       ...descriptions.flatMap(one => (one.kind === 'unread' ? [one.unread] : [])),
@@ -122,11 +122,11 @@ export function printSampleDiff(
   }
   if (differences.length > 0) {
     const numbers = ['stored', 'read again']
-    const rows = differences.map(({ metric, hour, stored, again }) => [
+    const rows = differences.map(({ metric, hour, stored: storedValue, again: newValue }) => [
       metric,
       hour,
-      exactText(stored),
-      exactText(again),
+      exactText(storedValue),
+      exactText(newValue),
     ])
     print('')
     printFirst(['metric', 'hour', ...numbers], rows, 'value', numbers)

@@ -115,17 +115,17 @@ export async function daemonFindings(
       ? [failed('daemon', absence.sentence, 'tidegauge run')]
       : [warning('daemon', absence.sentence, 'if this machine is to have one: tidegauge run')]
   }
-  const at = `${config.status.host}:${config.status.port}`
+  const address = `${config.status.host}:${config.status.port}`
   if (daemonSeen.kind === 'starting') return [startFinding(daemonSeen.since, time.nowMs())]
   if (holder === undefined) {
     if (daemonSeen.kind === 'stalled')
-      return [failed('daemon', `one answers at ${at}, and cannot work: ${daemonSeen.reason}`)]
+      return [failed('daemon', `one answers at ${address}, and cannot work: ${daemonSeen.reason}`)]
     return [warning('daemon', 'none runs on this outbox', 'tidegauge run')]
   }
   if (daemonSeen.kind === 'silent') return [warning('daemon', `runs (${holder}), ${silentWords}`)]
   if (daemonSeen.kind !== 'at-work') {
     const fix = 'its status.listen may be another than this configuration’s'
-    return [warning('daemon', `runs (${holder}), and does not answer at ${at}`, fix)]
+    return [warning('daemon', `runs (${holder}), and does not answer at ${address}`, fix)]
   }
   const { configuration, ready, reports } = daemonSeen.status
   return [
@@ -154,25 +154,25 @@ function startFinding(since: string, nowMs: number): Finding {
 
 function forceFindings(
   { config }: AppContext,
-  running: StatusJson['configuration'],
+  runningConfiguration: StatusJson['configuration'],
   writeFindings: readonly Finding[],
 ): Finding[] {
   const subject = 'in force'
-  if (running.file !== config.file) {
-    return [warning(subject, `the daemon runs on ${shortest(running.file)}, not on this configuration`)]
+  if (runningConfiguration.file !== config.file) {
+    return [warning(subject, `the daemon runs on ${shortest(runningConfiguration.file)}, not on this configuration`)]
   }
-  if (running.refused) {
-    const { at, reason } = running.refused
+  if (runningConfiguration.refused) {
+    const { at: refusalTime, reason } = runningConfiguration.refused
     const isSaid = writeFindings.some(({ outcome }) => outcome === 'failed')
     const why = isSaid ? 'see configuration above' : reason
-    const found = `the daemon refused the configuration of ${at}: ${why}`
+    const found = `the daemon refused the configuration of ${refusalTime}: ${why}`
     return [isSaid ? warning(subject, found) : failed(subject, found, 'mend it; it is read again')]
   }
-  if (hasTaken(running, config)) {
-    return [ok(subject, `the daemon runs on this configuration, as of ${running.inForceSince}`)]
+  if (hasTaken(runningConfiguration, config)) {
+    return [ok(subject, `the daemon runs on this configuration, as of ${runningConfiguration.inForceSince}`)]
   }
   const files = configFiles(config).map(file => shortest(file))
-  const said = `saved since the daemon read the configuration of ${running.inForceSince}: ${files.join(' or ')}`
+  const said = `saved since the daemon read the configuration of ${runningConfiguration.inForceSince}: ${files.join(' or ')}`
   return [warning(subject, said, 'it is read within seconds, or at SIGHUP')]
 }
 
@@ -187,10 +187,10 @@ function readinessFindings(holder: string, { reasons, causes = [] }: StatusJson[
 
 /** The receivers of reports, as the running daemon found them. */
 function reportFindings(reports: StatusJson['reports']): Finding[] {
-  return (reports ?? []).map(({ receiver, accepted, failing }) =>
-    failing === undefined
+  return (reports ?? []).map(({ receiver, accepted, failing: failureCause }) =>
+    failureCause === undefined
       ? ok(receiver, `has accepted ${counted(accepted, 'report')} since the start`)
-      : warning(receiver, `takes no report: ${failing}`, 'mend it, then tidegauge notify test'),
+      : warning(receiver, `takes no report: ${failureCause}`, 'mend it, then tidegauge notify test'),
   )
 }
 
@@ -248,21 +248,21 @@ function roomFinding(folder: string): Finding {
 }
 
 function modeFinding(folder: string): Finding {
-  const open = openToOthers(folder)
-  if (open.length === 0) return ok('files', 'no other user may read the data folder')
+  const openPaths = openToOthers(folder)
+  if (openPaths.length === 0) return ok('files', 'no other user may read the data folder')
   return warning(
     'files',
-    `other users may read ${open.map(path => shortest(path)).join(', ')}`,
+    `other users may read ${openPaths.map(path => shortest(path)).join(', ')}`,
     `chmod 700 ${shortest(folder)}`,
   )
 }
 
 function outboxFinding(checked: OutboxFileCheck | undefined, disk: Finding): Finding {
   if (!checked) return ok('outbox', 'is not there yet: the daemon makes it')
-  const { bytes, damage, hidden } = checked
-  if (hidden !== undefined) {
+  const { bytes, damage, hidden: accessFailure } = checked
+  if (accessFailure !== undefined) {
     const fix = disk.outcome === 'failed' ? 'see disk above' : 'run doctor as the user that the daemon runs as'
-    return warning('outbox', `cannot be looked at: ${hidden}`, fix)
+    return warning('outbox', `cannot be looked at: ${accessFailure}`, fix)
   }
   if (damage === undefined) return ok('outbox', `all of its ${bytesText(bytes)} are sound`)
   const fix = 'stop the daemon and start it again: it saves all that can be read, and keeps the damaged file'

@@ -58,22 +58,24 @@ export async function serviceFindings(
   const perKey = await Promise.all(
     connection.destinations.map(async destination => keyFindings(context, connection, destination)),
   )
-  const usable = perKey.filter(({ isUsable }) => isUsable).flatMap(({ protocols }) => protocols)
+  const usableProtocols = perKey.filter(({ isUsable }) => isUsable).flatMap(({ protocols }) => protocols)
   const checked = await outbox
   const isReadable = checked?.damage === undefined && checked?.hidden === undefined
   const names = connection.destinations.map(({ name }) => name)
-  const { delivered, states, newest } = isReadable ? await storedOf(context, usable, names) : nothingStored
+  const { deliveredIds, states, newestHour } = isReadable
+    ? await storedOf(context, usableProtocols, names)
+    : nothingStored
   const protocols = await Promise.all(
-    usable.map(async protocol => {
+    usableProtocols.map(async protocol => {
       const answer = await connection.client.latest(protocol.id, connection.keyOf(protocol.id))
-      return protocolFinding(protocol, answer, delivered.has(protocol.id))
+      return protocolFinding(protocol, answer, deliveredIds.has(protocol.id))
     }),
   )
   // One service: what several keys say about it is said once.
   const findingByText = new Map(
     perKey.flatMap(({ service }) => service).map(finding => [JSON.stringify(finding), finding]),
   )
-  const past = await writtenFindings(context, witnessesOf(context.config, newest, writtenMs))
+  const past = await writtenFindings(context, witnessesOf(context.config, newestHour, writtenMs))
   // The embedded service has this machine's clock.
   const ofService = [...findingByText.values()].filter(({ subject }) => subject !== 'clock' || past.length === 0)
   const found = [...ofService, ...past, ...perKey.flatMap(({ key }) => key), ...protocols]
@@ -118,19 +120,22 @@ async function keyFindings(
   { name, protocols, readKey }: Connection['destinations'][number],
 ) {
   const subject = destinations.length > 1 ? `key ${name}` : 'key'
-  const empty = { service: [] as Finding[], key: [] as Finding[], protocols, isUsable: false }
+  const emptyResult = { service: [] as Finding[], key: [] as Finding[], protocols, isUsable: false }
   let key: string
   try {
     key = readKey()
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const { code, message, facts, fix } = error
-    return { ...empty, key: [failed(subject, faultLine(new Fault(code, message, { facts })), fix)] }
+    return { ...emptyResult, key: [failed(subject, faultLine(new Fault(code, message, { facts })), fix)] }
   }
   context.redactor.add([key])
   const answer = await client.validateKey(key)
   if (answer.kind === 'unanswered') {
-    return { ...empty, service: [failed('service', `${host} does not answer: ${answer.reason}`, addressFix(answer))] }
+    return {
+      ...emptyResult,
+      service: [failed('service', `${host} does not answer: ${answer.reason}`, addressFix(answer))],
+    }
   }
   const service = [answered(host, answer), ...clock(answer)]
   const own = keyFinding(subject, answer, keyFix(context.config, protocols[0]))
@@ -144,8 +149,8 @@ function addressFix({ fix }: Extract<Answer, { kind: 'unanswered' }>): string {
 type KeyAnswer = Extract<Answer, { kind: 'answered' }>
 
 function answered(host: string, answer: KeyAnswer): Finding {
-  const { status, described, notBeforeMs } = answer
-  const answerText = described === undefined ? `${status}` : `${status}: ${described}`
+  const { status, described: description, notBeforeMs } = answer
+  const answerText = description === undefined ? `${status}` : `${status}: ${description}`
   if (status >= 500)
     return failed('service', `${host} answers with an error (${answerText})`, 'ask who runs the service')
   if (status === 429) {
@@ -153,7 +158,7 @@ function answered(host: string, answer: KeyAnswer): Finding {
     return warning('service', `${host} asks to wait${until} (429)`, 'nothing is to be done')
   }
   if (status >= 300 && status < 400) {
-    const redirects = described?.startsWith('redirects') ? `${described} (${status})` : `redirects (${answerText})`
+    const redirects = description?.startsWith('redirects') ? `${description} (${status})` : `redirects (${answerText})`
     return failed('service', `${host} ${redirects}, and a key is never sent elsewhere`, checkAddress)
   }
   if (status === 404) return failed('service', `${host} does not know /api/validate-key (${answerText})`, checkAddress)
@@ -174,13 +179,13 @@ function clock({ skewMs }: KeyAnswer): Finding[] {
 
 /** That this machine has written something later, where no witness says which of both is right. */
 async function writtenFindings(context: AppContext, witnesses: ClockWitnesses): Promise<Finding[]> {
-  const later = writtenLater(context.time.nowMs(), witnesses)
-  if (later === undefined) return []
+  const laterSentence = writtenLater(context.time.nowMs(), witnesses)
+  if (laterSentence === undefined) return []
   const { verdict } = await comparedClock(context, undefined, witnesses)
   if (verdict.kind === 'trusted' || verdict.why !== 'written') return []
   const fix =
     'set it right if it is wrong (NTP); if it is right, tidegauge run believes it after 10 min, and a command at once'
-  return [warning('clock', later, fix)]
+  return [warning('clock', laterSentence, fix)]
 }
 
 /** Instruction for a refused key: a file is read again, a variable only at a start. */
@@ -208,14 +213,14 @@ function keyFinding(subject: string, answer: KeyAnswer, fix: string): Finding | 
 /** The outbox about the service. */
 interface StoredOfService {
   /** Protocols of which something was delivered: the interface shows ownership only by taking a push. */
-  readonly delivered: ReadonlySet<string>
+  readonly deliveredIds: ReadonlySet<string>
   /** State of each destination. */
   readonly states: readonly DestinationState[]
   /** The newest collected hour; `undefined` without one. */
-  readonly newest: Hour | undefined
+  readonly newestHour: Hour | undefined
 }
 
-const nothingStored: StoredOfService = { delivered: new Set(), states: [], newest: undefined }
+const nothingStored: StoredOfService = { deliveredIds: new Set(), states: [], newestHour: undefined }
 
 async function storedOf(
   context: AppContext,
@@ -227,8 +232,8 @@ async function storedOf(
       if (!outbox) return nothingStored
       const deliveredIds = protocols.map(async ({ id }) => ((await outbox.delivery.hasDelivered([id])) ? [id] : []))
       const states = await Promise.all(destinations.map(name => outbox.operators.destination(name)))
-      const newest = await outbox.intake.newestCollected()
-      return { delivered: new Set((await Promise.all(deliveredIds)).flat()), states, newest }
+      const newestHour = await outbox.intake.newestCollected()
+      return { deliveredIds: new Set((await Promise.all(deliveredIds)).flat()), states, newestHour }
     })
   } catch (error) {
     // An outbox that cannot be read is a finding of the disk, not of the service.
@@ -374,13 +379,13 @@ function headFinding(subject: string, id: number, { head }: EndpointCheck, { now
 }
 
 function stateFinding(subject: string, states: readonly StateAtAge[]): Finding {
-  const missing = states.find(state => state.missing !== undefined)
-  if (!missing) return ok(subject, 'has the state of all blocks: every past hour can be read')
-  const reason = `: ${missing.missing}`
-  if (missing.hoursAgo === 0) {
+  const missingState = states.find(state => state.missing !== undefined)
+  if (!missingState) return ok(subject, 'has the state of all blocks: every past hour can be read')
+  const reason = `: ${missingState.missing}`
+  if (missingState.hoursAgo === 0) {
     return failed(subject, `does not even have the state of its last block${reason}`, 'let the node finish its sync')
   }
-  const had = states.findLast(state => state.missing === undefined && state.hoursAgo < missing.hoursAgo)
+  const had = states.findLast(state => state.missing === undefined && state.hoursAgo < missingState.hoursAgo)
   const depth = had && had.hoursAgo > 0 ? `of the last ${counted(had.hoursAgo, 'hour')}` : 'of its last blocks'
   const found = `has only the state ${depth}${reason}`
   return warning(subject, found, 'hours before that become gaps when they are missed; an archive node has them')
@@ -405,13 +410,13 @@ export async function eventFindings(context: AppContext): Promise<readonly Findi
   if (collectors.length === 0) return []
   const hour = hourAt(context.time.nowMs())
   const { parts } = await collectParts(context, undefined, collectors, { hour, units: 'locked' })
-  const failing = parts.flatMap(({ collector, fault }) =>
+  const faultFindings = parts.flatMap(({ collector, fault }) =>
     fault && isPermanent(fault) ? [warning(collector.id, fault.message, fault.fix)] : [],
   )
-  const quiet = (await quietEvents(context, parts)).map(({ part, text }) =>
+  const quietFindings = (await quietEvents(context, parts)).map(({ part, text }) =>
     warning(part.collector.id, text, 'check its address and event: names of types, and which arguments are indexed'),
   )
-  return [...failing, ...quiet]
+  return [...faultFindings, ...quietFindings]
 }
 
 /** Longest time for one source's answer, in milliseconds: a whole run's deadline is too long for a person. */
@@ -451,12 +456,12 @@ export async function sourceFindings(context: AppContext): Promise<readonly Find
   await using stack = new AsyncDisposableStack()
   const { config, redactor } = context
   const deadlineMs = Math.min(config.collect.deadlineMs, sourceMsMax)
-  const silent = {
+  const silentContext = {
     ...context,
     config: { ...config, collect: { ...config.collect, deadlineMs } },
     log: createLog('silent', redactor),
   }
-  const reader = openHourReader(silent, openChains(silent, stack), stack)
+  const reader = openHourReader(silentContext, openChains(silentContext, stack), stack)
   const hour = hourAt(context.time.nowMs())
   const answers = await Promise.all(sources.map(source => readSource(reader, source, hour)))
   const hosts = [...new Set(answers.flatMap(source => source.hosts))]
@@ -611,8 +616,8 @@ function isOfSource({ code }: Fault): boolean {
 
 function hostFinding(host: string, sources: readonly AskedSource[]): Finding {
   const subject = `source ${host}`
-  const wrong = sources.filter(({ fault }) => fault)
-  const [first, ...further] = wrong
+  const failedSources = sources.filter(({ fault }) => fault)
+  const [first, ...otherSources] = failedSources
   if (!first?.fault) {
     const isUnknown = sources.every(({ isOpen }) => isOpen)
     if (isUnknown) return ok(subject, 'not asked: the configuration names no token that it would be asked for')
@@ -621,8 +626,8 @@ function hostFinding(host: string, sources: readonly AskedSource[]): Finding {
   }
   const { code, message, facts, fix } = first.fault
   const instruction = fix ?? `check ${host}, the way to it, and the options that name it`
-  const failureText = `${first.name}: ${faultLine(new Fault(code, message, { facts }))}${furtherText(further.length)}`
-  return wrong.every(({ isSpare }) => isSpare)
+  const failureText = `${first.name}: ${faultLine(new Fault(code, message, { facts }))}${furtherText(otherSources.length)}`
+  return failedSources.every(({ isSpare }) => isSpare)
     ? warning(subject, `${failureText}; the price has other sources`, instruction)
     : failed(subject, failureText, instruction)
 }

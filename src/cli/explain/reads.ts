@@ -73,10 +73,12 @@ export async function readWithRecord(
   try {
     const reader = openHourReader(loggingContext, chains, stack, { interceptor: recorder, lists })
     const description = usable(collector, await reader.describe(collector))
-    const { acceptedValues, failures, fault, contradicted } = await reader.collect(
-      { collector, description, hour },
-      pasts,
-    )
+    const {
+      acceptedValues,
+      failures,
+      fault,
+      contradicted: contradictions,
+    } = await reader.collect({ collector, description, hour }, pasts)
     const failed = failures[label]
     const own = failed ? faultFromRecord(failed) : fault
     const failure = own ? faultLine(own) : 'the collector does not return it'
@@ -85,7 +87,7 @@ export async function readWithRecord(
     const reads = await readsOf(recorder, chains, loggingContext)
     return {
       ...(metric ? { value: metric.value, unit: metric.unit } : { failure }),
-      ...(contradicted && { contradictions: contradicted }),
+      ...(contradictions && { contradictions }),
       ...(inputs.length > 0 && { inputs }),
       ...(warnings.length > 0 && { warnings }),
       ...(reads && { reads, prices: await pricesOf(reads, chains, loggingContext, hour, lists) }),
@@ -120,11 +122,11 @@ async function withFirstBlocks(recording: Recording, chains: Chains, { config, t
   const chainRecords = structuredClone(recording.chains)
   for (const recordedRead of recording.reads) {
     if (!('logs' in recordedRead)) continue
-    const before = hourBefore(recordedRead, recording)
+    const previousHour = hourBefore(recordedRead, recording)
     const blocks = chainRecords[recordedRead.chain]?.blocks
-    if (!blocks || blocks[hourText(before)]) continue
-    const block = await chains[recordedRead.chain]?.block(before, signal).catch(ifBeforeFirst)
-    if (block) blocks[hourText(before)] = { ...block, number: Number(block.number) }
+    if (!blocks || blocks[hourText(previousHour)]) continue
+    const block = await chains[recordedRead.chain]?.block(previousHour, signal).catch(ifBeforeFirst)
+    if (block) blocks[hourText(previousHour)] = { ...block, number: Number(block.number) }
   }
   return { ...recording, chains: chainRecords }
 }
@@ -148,8 +150,8 @@ async function listsOf(
   lists: ListKeeper,
 ): Promise<ListRead[]> {
   await using stack = new AsyncDisposableStack()
-  const [before, signal] = [hourAfter(hour, -1), context.time.timeout(context.config.collect.deadlineMs)]
-  const recorder = new ReadRecorder(before, chains, context.redactor)
+  const [previousHour, signal] = [hourAfter(hour, -1), context.time.timeout(context.config.collect.deadlineMs)]
+  const recorder = new ReadRecorder(previousHour, chains, context.redactor)
   const runner = runnerOn(chains, context, stack, { interceptor: recorder, lists })
   const reads = Object.entries(listRecords).map(async ([name, items]): Promise<ListRead[]> => {
     const list = context.config.lists.find(one => one.name === name)?.collector
@@ -158,7 +160,9 @@ async function listsOf(
       typeof chain === 'string' ? await chains[chain]?.block(hour, signal).catch(() => undefined) : undefined
     if (!list || !kind || typeof chain !== 'string' || !block) return []
     const options = { chain, each: name, values: { Count: { count: true } } }
-    await runner.collect({ ...list, use: 'contract-read', id: `count ${name}`, options }, before).catch(() => undefined)
+    await runner
+      .collect({ ...list, use: 'contract-read', id: `count ${name}`, options }, previousHour)
+      .catch(() => undefined)
     const known = recorder.lists.get(name)
     const added = known && items.filter(item => !known.includes(item))
     return [{ name, kind, chain, block: Number(block.number), items: items.length, ...(added && { added }) }]
@@ -207,12 +211,12 @@ function priceReader(name: string, { prices }: Config): CollectorConfig | undefi
  */
 export function decodedText(recorded: RecordedRead): string | undefined {
   if ('logs' in recorded || recorded.returned === undefined) return undefined
-  const { read, returned, number } = recorded
-  if (read.kind === 'balance') return number
-  if (read.kind === 'storage' || !read.returns) return undefined
+  const { read: request, returned: returnedBytes, number } = recorded
+  if (request.kind === 'balance') return number
+  if (request.kind === 'storage' || !request.returns) return undefined
   try {
-    const outputs = parseAbiParameters(read.returns)
-    const values = decodeAbiParameters(outputs, returned)
+    const outputs = parseAbiParameters(request.returns)
+    const values = decodeAbiParameters(outputs, returnedBytes)
     if (outputs.length === 1) return textOf(values[0])
     return outputs.map(({ name }, place) => `${name ? `${name} ` : ''}${textOf(values[place])}`).join(', ')
   } catch {
@@ -247,18 +251,18 @@ export function rpcLine(recordedRead: RecordedRead, { chains, hour }: Recording)
   return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
 }
 
-function callOf(recorded: RecordedRead, at: string, first: string): readonly unknown[] {
-  if ('logs' in recorded) return ['eth_getLogs', { ...recorded.logs, fromBlock: first, toBlock: at }]
-  const { read } = recorded
-  switch (read.kind) {
+function callOf(recorded: RecordedRead, blockTag: string, first: string): readonly unknown[] {
+  if ('logs' in recorded) return ['eth_getLogs', { ...recorded.logs, fromBlock: first, toBlock: blockTag }]
+  const { read: request } = recorded
+  switch (request.kind) {
     case 'call':
-      return ['eth_call', { to: read.to, data: read.input }, at]
+      return ['eth_call', { to: request.to, data: request.input }, blockTag]
     case 'call-from':
-      return ['eth_call', { from: read.from, to: read.to, data: read.input }, at]
+      return ['eth_call', { from: request.from, to: request.to, data: request.input }, blockTag]
     case 'balance':
-      return ['eth_getBalance', read.address, at]
+      return ['eth_getBalance', request.address, blockTag]
     case 'storage':
-      return ['eth_getStorageAt', read.address, read.slot, at]
+      return ['eth_getStorageAt', request.address, request.slot, blockTag]
   }
 }
 
@@ -268,15 +272,15 @@ export function readWords(entry: RecordedRead): string {
     const since = entry.since === undefined ? '' : ` since ${entry.since}`
     return `logs of ${[entry.logs.address].flat().join(', ')}${since}`
   }
-  const { read } = entry
-  switch (read.kind) {
+  const { read: request } = entry
+  switch (request.kind) {
     case 'call':
     case 'call-from':
-      return `${read.name ?? read.input.slice(0, 10)} of ${read.to}`
+      return `${request.name ?? request.input.slice(0, 10)} of ${request.to}`
     case 'balance':
-      return `balance of ${read.address}`
+      return `balance of ${request.address}`
     case 'storage':
-      return `slot ${read.slot} of ${read.address}`
+      return `slot ${request.slot} of ${request.address}`
   }
 }
 

@@ -303,10 +303,10 @@ function readValues(facts: ContractFacts): Record<string, ReadEntry> {
 
 /** @returns `undefined` where the decimals of an amount are not known */
 function entryOf(
-  { of, in: holder, decimals, unit }: Measure,
+  { of: functionName, in: holder, decimals, unit }: Measure,
   { values, ownToken, tokens }: ContractFacts,
 ): ReadEntry | undefined {
-  const signature: StandardFunction = standardFunctions[of]
+  const signature: StandardFunction = standardFunctions[functionName]
   if (holder === undefined) return { ...signature, decimals, unit, min: 0 }
   const token = holder === 'own' ? ownToken : tokens.get(String(values[holder]).toLowerCase())
   if (token?.decimals === undefined) return undefined

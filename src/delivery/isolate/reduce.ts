@@ -79,14 +79,17 @@ function taken(state: FlushState, piece: Piece): FlushStep {
   return step({ ...state, sequence: sentAt, attempts: now }, { kind: 'push', sent })
 }
 
-function answered(before: FlushState, event: Extract<FlushEvent, { kind: 'answered' }>): FlushStep {
+function answered(stateBefore: FlushState, event: Extract<FlushEvent, { kind: 'answered' }>): FlushStep {
   const { sent: piecePushed, pushed, isAddressProven, isInQuarantine } = event
   const { verdict, attempts, isSlow = false } = pushed
   const piece = { ...piecePushed.piece, sent: piecePushed.piece.sent + attempts }
   const attemptsUnused = piecePushed.isCounted
     ? piecePushed.attempts.attemptsMax - (verdict.kind === 'transient' ? attempts : 0)
     : 0
-  const state = { ...before, attempts: { ...before.attempts, used: before.attempts.used - attemptsUnused } }
+  const state = {
+    ...stateBefore,
+    attempts: { ...stateBefore.attempts, used: stateBefore.attempts.used - attemptsUnused },
+  }
   switch (verdict.kind) {
     case 'settled':
       return delivered(state, piece, piecePushed.sentAt, verdict)
@@ -177,10 +180,13 @@ function registered(state: FlushState, event: Extract<FlushEvent, { kind: 'regis
 function quarantined(
   state: FlushState,
   { batch, isProbe }: Piece,
-  { isInQuarantine, ...why }: { readonly status: number; readonly reason: string; readonly isInQuarantine: boolean },
+  {
+    isInQuarantine,
+    ...rejection
+  }: { readonly status: number; readonly reason: string; readonly isInQuarantine: boolean },
 ): FlushStep {
   const isNew = isProbe === true || !isInQuarantine
-  return step(state, { kind: 'quarantine-rejected', metric: newestOf(batch), ...why, isNew })
+  return step(state, { kind: 'quarantine-rejected', metric: newestOf(batch), ...rejection, isNew })
 }
 
 /*
@@ -291,10 +297,11 @@ function confirm(state: FlushState, isJudged: (single: RejectedSingle) => boolea
 /** 5. A single that was sent once more is answered: delivered if accepted, dead if rejected; else it stays due. */
 function confirmed(state: FlushState, deadLetter: DeadLetter, { verdict, attempts }: Pushed): FlushStep {
   if (verdict.kind === 'key-refused') return stopped(state, verdict)
-  const { delivered, warnings } = verdict.kind === 'settled' ? verdict : { delivered: [], warnings: [] }
-  if (delivered.length === 0 && verdict.kind !== 'refused') return step(state)
+  const { delivered: deliveredMetrics, warnings } =
+    verdict.kind === 'settled' ? verdict : { delivered: [], warnings: [] }
+  if (deliveredMetrics.length === 0 && verdict.kind !== 'refused') return step(state)
   const dead = verdict.kind === 'refused' ? [{ ...deadLetter, attempts: deadLetter.attempts + attempts }] : []
-  return step(state, { kind: 'record', verdicts: { delivered, dead, warnings }, sending: 'again' })
+  return step(state, { kind: 'record', verdicts: { delivered: deliveredMetrics, dead, warnings }, sending: 'again' })
 }
 
 /** 6. The flush has nothing left to send: the last few rejected singles are decided, or kept. */
@@ -390,27 +397,27 @@ function drained(state: FlushState): FlushStep {
 
 /** 4. The service takes others, or the piece was a probe: narrows down which metrics it fails on. */
 function narrowing(state: FlushState, event: Extract<FlushEvent, { kind: 'narrowing' }>): FlushStep {
-  const { failed: failure, due, isInQuarantine } = event
+  const { failed: failure, dueMetrics, isInQuarantine } = event
   const { piece, verdict, isSlow } = failure
   const { reason } = verdict
   if (piece.isProbe && isInQuarantine) {
     return step(state, { kind: 'quarantine-protocol', metric: piece.batch[0], reason })
   }
-  if (!isBatch(due)) return step(state)
-  const [metric] = due
+  if (!isBatch(dueMetrics)) return step(state)
+  const [metric] = dueMetrics
   const { protocolId } = metric
   const isProtocolAccepted = state.acceptedProtocols.has(protocolId)
-  const isOfOne = due.every(one => one.protocolId === protocolId)
+  const isOfOne = dueMetrics.every(one => one.protocolId === protocolId)
   // A piece that fails fast is halved; each further round of a slow one takes as long.
   const ways = isSlow ? slowPiecesMax : 2
-  if (!isOfOne || (due.length > 1 && isProtocolAccepted)) {
-    return step(state, { kind: 'send-last', pieces: piecesOf(piece, due, ways) })
+  if (!isOfOne || (dueMetrics.length > 1 && isProtocolAccepted)) {
+    return step(state, { kind: 'send-last', pieces: piecesOf(piece, dueMetrics, ways) })
   }
-  if (due.length > 1) {
-    const picked = due[Math.floor(due.length / 2)] ?? metric
-    const rest = due.filter(one => one !== picked)
+  if (dueMetrics.length > 1) {
+    const picked = dueMetrics[Math.floor(dueMetrics.length / 2)] ?? metric
+    const rest = dueMetrics.filter(one => one !== picked)
     const sample: Piece = { ...fresh([picked], 1), sent: piece.sent, isSample: true }
-    return step(state, { kind: 'sample', sample, rest: piecesOf(piece, rest, ways) })
+    return step(state, { kind: 'sample', sample, otherPieces: piecesOf(piece, rest, ways) })
   }
   const isProtocol = piece.isSample === true && !isProtocolAccepted
   if (piece.isProbe) return step(state, { kind: 'quarantine-metric', metric, reason })
@@ -444,9 +451,9 @@ function blamed(state: FlushState, sentAt = Number.POSITIVE_INFINITY): FlushStep
 
 /** 6. One metric of the protocol was tried: the rest is sent, unless the service fails on the whole of it. */
 function sampled(state: FlushState, event: Extract<FlushEvent, { kind: 'sampled' }>): FlushStep {
-  const id = event.rest[0]?.batch[0].protocolId
+  const id = event.otherPieces[0]?.batch[0].protocolId
   const isFailing = state.failing.some(({ metric, isProtocol }) => isProtocol && metric.protocolId === id)
-  return event.isInQuarantine || isFailing ? step(state) : step(state, { kind: 'send-last', pieces: event.rest })
+  return event.isInQuarantine || isFailing ? step(state) : step(state, { kind: 'send-last', pieces: event.otherPieces })
 }
 
 /** 7. The flush ends since the service fails: the next one begins with other metrics than those that failed alone. */

@@ -160,11 +160,11 @@ export type FlushEvent =
   | {
       readonly kind: 'narrowing'
       readonly failed: FailedPiece
-      readonly due: readonly Metric[]
+      readonly dueMetrics: readonly Metric[]
       readonly isInQuarantine: boolean
     }
   /** One metric of a protocol was tried. */
-  | { readonly kind: 'sampled'; readonly rest: readonly Piece[]; readonly isInQuarantine: boolean }
+  | { readonly kind: 'sampled'; readonly otherPieces: readonly Piece[]; readonly isInQuarantine: boolean }
   /** Only undecided pieces are left to send. */
   | { readonly kind: 'drained' }
   /** Nothing is left to send; rejected singles are decided. */
@@ -205,7 +205,7 @@ export type FlushAction =
   /** Looks up the metrics of a failed piece that are still due; the event is `narrowing`. */
   | { readonly kind: 'narrow'; readonly failed: FailedPiece }
   /** Sends one metric of a protocol, once at a time; the event is `sampled`. */
-  | { readonly kind: 'sample'; readonly sample: Piece; readonly rest: readonly Piece[] }
+  | { readonly kind: 'sample'; readonly sample: Piece; readonly otherPieces: readonly Piece[] }
   /** Counts a failed push of one protocol, while it is unknown whether the service accepts anything. */
   | { readonly kind: 'count-failure'; readonly protocolId: string }
   /** Remembers metrics that failed alone in a flush that the service's failures ended: others are tried before them. */

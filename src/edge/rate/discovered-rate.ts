@@ -44,17 +44,17 @@ export interface RefusedBurst {
  * holds fewer calls only if its size alone can be the reason: many servers count requests, not calls. A server that refuses
  * again and again as the rate rises has a limit, which is then approached more slowly. Pure.
  *
- * @param before the rate at the refusal; `undefined` when there was no limit
+ * @param rateBefore the rate at the refusal; `undefined` when there was no limit
  * @param sinceMs end of the retry-after
  */
 export function lowered(
-  before: DiscoveredRate | undefined,
+  rateBefore: DiscoveredRate | undefined,
   refusal: RefusedBurst,
   sinceMs: number,
   { perSecondMin, doublesMs, doublesMsMax }: RateBounds,
 ): DiscoveredRate {
   const { count, inSecond, answeredMax, isAfterAnswer, nowMs } = refusal
-  const current = before && risen(before, nowMs) < Number.POSITIVE_INFINITY ? before : undefined
+  const current = rateBefore && risen(rateBefore, nowMs) < Number.POSITIVE_INFINITY ? rateBefore : undefined
   const perSecond =
     Math.min(current ? risen(current, nowMs) : Number.POSITIVE_INFINITY, Math.max(inSecond, answeredMax)) / 2
   const slower = isAfterAnswer ? 2 : 1

@@ -125,14 +125,16 @@ export class Backfill {
       (error: unknown) => asFault(error),
     )
     signal.removeEventListener('abort', stop)
-    const at = this.#atOrBefore()
+    const stopHour = this.#atOrBefore()
     for (const failed of [...this.#again.values()]) {
       // A run that only met an unreadable chain is not finished.
       if (!stopFault || !isTrouble(failed)) this.#failed(failed)
     }
     const [failures, early] = [this.#failures.reasons, this.#early.reasons]
     const end = { collectors: this.#counts.all, failures, early, left: this.#runs - this.#runsDone }
-    return stopFault ? { ...end, stopped: { fault: stopFault, ...(at === undefined ? {} : { at }) } } : end
+    return stopFault
+      ? { ...end, stopped: { fault: stopFault, ...(stopHour === undefined ? {} : { at: stopHour }) } }
+      : end
   }
 
   /** The current hour, or the first one postponed before. */
@@ -147,10 +149,10 @@ export class Backfill {
     await this.#eachWindow(this.#deps.works, window => {
       this.#hoursDone += hoursOf(window)
     })
-    const again = [...this.#again.values()]
-    if (again.length === 0) return
-    this.#deps.report({ kind: 'tries-again', runs: again.length })
-    await this.#eachWindow(worksOf(again), () => {})
+    const failedRuns = [...this.#again.values()]
+    if (failedRuns.length === 0) return
+    this.#deps.report({ kind: 'tries-again', runs: failedRuns.length })
+    await this.#eachWindow(worksOf(failedRuns), () => {})
   }
 
   /** Reads all hours of some works, in windows as large as the budget allows. */
@@ -287,12 +289,12 @@ async function stillToDo(
   const [first, last] = [hours[0], hours.at(-1)]
   if (first === undefined || last === undefined) return { work, hours }
   const states = await outbox.intake.hourStates(work.collector.id, first, last)
-  const remaining = hours.filter(hour => {
+  const remainingHours = hours.filter(hour => {
     const fate = fateOf(hour, work.description, request, states.get(hour))
     if (fate !== 'to-do') onHad(work, hour, fate)
     return fate === 'to-do'
   })
-  return { work, hours: remaining }
+  return { work, hours: remainingHours }
 }
 
 /** Starts all runs of a window in one tick, and stores their results. Rejects with the outbox's Fault. */
@@ -301,8 +303,8 @@ async function readRound(window: readonly CollectorHours[], deps: RoundDeps, lis
   const mode = asked.scope === 'overwrite' ? 'correct' : 'first-stands'
   const runs = window.flatMap(({ work, hours }) => hours.map(hour => ({ ...work, work, hour, attempts: 0 })))
   for (const end of await pipeline.collect(runs, { kind: 'backfill', mode }, outbox.intake, signal)) {
-    const { work, hour, collected, recorded } = end
-    const { fault, failures } = collected
+    const { work, hour, collectedValues, recorded } = end
+    const { fault, failures } = collectedValues
     listener.stored(work.collector.id, recorded)
     listener.ended({ work, hour, ...(fault && { fault }), failures })
   }
@@ -468,14 +470,17 @@ export class Backpressure {
     let finishedBefore: number | undefined
     for (;;) {
       const backlog = await outbox.intake.backlog()
-      const { due, finishedCount } = this.#watch(backlog)
-      if (due <= dueMax) return
+      const { due: dueCount, finishedCount } = this.#watch(backlog)
+      if (dueCount <= dueMax) return
       finishedBefore ??= finishedCount
       const nowMs = time.nowMs()
       if (this.#leaveStuck(backlog, nowMs)) continue
       if (nowMs - reportedMs >= reportMs) {
         const isMoving = finishedCount > finishedBefore
-        report({ kind: 'waits', wait: { due, reasons: reasonsIn(backlog), isMoving, forMs: nowMs - startMs } })
+        report({
+          kind: 'waits',
+          wait: { due: dueCount, reasons: reasonsIn(backlog), isMoving, forMs: nowMs - startMs },
+        })
         reportedMs = nowMs
         finishedBefore = finishedCount
       }
@@ -486,17 +491,17 @@ export class Backpressure {
   /** Due metrics of the protocols waited for, and the number finished so far. */
   #watch(backlog: Backlog): { readonly due: number; readonly finishedCount: number } {
     const nowMs = this.#deps.time.nowMs()
-    let [due, finishedCount] = [0, 0]
+    let [dueCount, finishedCount] = [0, 0]
     for (const [id, counts] of this.#counts(backlog)) {
-      const before = this.#watched.get(id)
-      if (before?.finished !== counts.finished) {
+      const watchedBefore = this.#watched.get(id)
+      if (watchedBefore?.finished !== counts.finished) {
         this.#watched.set(id, { finished: counts.finished, sinceMs: nowMs })
-        if (before) this.#stuck.delete(id)
+        if (watchedBefore) this.#stuck.delete(id)
       }
-      if (!this.#stuck.has(id)) due += counts.due
+      if (!this.#stuck.has(id)) dueCount += counts.due
       finishedCount += counts.finished
     }
-    return { due, finishedCount: finishedCount }
+    return { due: dueCount, finishedCount }
   }
 
   /** Leaves out stuck protocols. @returns whether any was left out */
@@ -504,10 +509,10 @@ export class Backpressure {
     const { dueMax, report } = this.#deps
     const waitingProtocols = [...this.#counts(backlog)].filter(([id]) => !this.#stuck.has(id))
     const isStill = (id: string) => nowMs - (this.#watched.get(id)?.sinceMs ?? nowMs) >= stuckMs
-    const stuck = waitingProtocols
+    const stuckProtocols = waitingProtocols
       .filter(([id, { due }]) => due > 0 && isStill(id))
       .sort(([, a], [, b]) => b.due - a.due)
-    const [mostDue] = stuck
+    const [mostDue] = stuckProtocols
     // When no protocol has room, the service may be down: all are waited for.
     if (!mostDue || !waitingProtocols.some(([id, { due }]) => id !== mostDue[0] && due <= dueMax)) return false
     const [protocolId, { due }] = mostDue

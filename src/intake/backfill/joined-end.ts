@@ -30,25 +30,32 @@ const endShape = z.object({
 /** The end of a part as plain data, to be read by another process. */
 export function partRecord({ end, calls }: PartEnd): { readonly left: number } {
   const record = ({ fault, ...rest }: Reason) => ({ ...rest, fault: faultRecord(fault) })
-  const { collectors, failures, early, left, stopped } = end
+  const { collectors, failures, early: earlyReasons, left, stopped: stop } = end
   const plainEnd = {
     ...{ collectors, left, calls },
     failures: failures.map(record),
-    early: early.map(record),
-    ...(stopped && { stopped: faultRecord(stopped.fault) }),
+    early: earlyReasons.map(record),
+    ...(stop && { stopped: faultRecord(stop.fault) }),
   }
   return plainEnd
 }
 
 /** @throws ZodError for data of another version of the program */
 export function partFromRecord(record: unknown): PartEnd {
-  const { collectors, failures, early, left, stopped, calls } = endShape.parse(record)
+  const {
+    collectors,
+    failures,
+    early: earlyRecords,
+    left: runsLeft,
+    stopped: stopRecord,
+    calls,
+  } = endShape.parse(record)
   const reason = ({ fault, ...rest }: z.output<typeof reasonShape>): Reason => ({
     ...rest,
     fault: faultFromRecord(fault),
   })
-  const end = { collectors, failures: failures.map(reason), early: early.map(reason), left }
-  return { end: stopped ? { ...end, stopped: { fault: faultFromRecord(stopped) } } : end, calls }
+  const end = { collectors, failures: failures.map(reason), early: earlyRecords.map(reason), left: runsLeft }
+  return { end: stopRecord ? { ...end, stopped: { fault: faultFromRecord(stopRecord) } } : end, calls }
 }
 
 /** A part of a backfill: its hours, and its end; absent while it is not over. */
@@ -61,11 +68,11 @@ export interface BackfillPart {
  * The end of a backfill that was read in parts. Hours of a part that another process had collected meanwhile count as
  * collected before. Pure.
  *
- * @param before counts of the works, before anything was read
+ * @param countsBefore counts of the works, before anything was read
  * @param stopFault why parts are left, if any are
  */
 export function joinedEnd(
-  before: readonly CollectorCounts[],
+  countsBefore: readonly CollectorCounts[],
   parts: readonly BackfillPart[],
   stopFault: Fault,
 ): PartEnd {
@@ -73,7 +80,7 @@ export function joinedEnd(
   const hoursLeft = parts.reduce((sum, { window, ended }) => sum + (ended ? ended.end.left : runsOf(window)), 0)
   const fault = ends.find(({ end }) => end.stopped)?.end.stopped?.fault ?? (hoursLeft > 0 ? stopFault : undefined)
   const end = {
-    collectors: before.map(counts => joinedCounts(counts, parts)),
+    collectors: countsBefore.map(counts => joinedCounts(counts, parts)),
     failures: joinedReasons(ends.flatMap(({ end: { failures } }) => failures)),
     early: joinedReasons(ends.flatMap(({ end: { early } }) => early)),
     left: hoursLeft,
@@ -96,22 +103,28 @@ export function joinedParts(parts: readonly PartEnd[]): PartEnd {
   }
 }
 
-function joinedCounts(before: CollectorCounts, parts: readonly BackfillPart[]): CollectorCounts {
-  let counts = before
+function joinedCounts(countsBefore: CollectorCounts, parts: readonly BackfillPart[]): CollectorCounts {
+  let counts = countsBefore
   for (const { window, ended: joinedWith } of parts) {
-    const ownCounts = joinedWith?.end.collectors.find(({ collector }) => collector === before.collector)
-    const share = window.find(({ work }) => work.collector.id === before.collector)
+    const ownCounts = joinedWith?.end.collectors.find(({ collector }) => collector === countsBefore.collector)
+    const share = window.find(({ work }) => work.collector.id === countsBefore.collector)
     if (!ownCounts || !share) continue
-    const { done, failed, impossible, added, corrected } = ownCounts
-    const elsewhere = joinedWith?.end.left === 0 ? share.hours.length - done - failed - impossible : 0
+    const {
+      done: doneCount,
+      failed: failedCount,
+      impossible: impossibleCount,
+      added: addedCount,
+      corrected: correctedCount,
+    } = ownCounts
+    const otherCount = joinedWith?.end.left === 0 ? share.hours.length - doneCount - failedCount - impossibleCount : 0
     counts = {
       ...counts,
-      done: counts.done + done,
-      alreadyCollected: counts.alreadyCollected + Math.max(0, elsewhere),
-      failed: counts.failed + failed,
-      impossible: counts.impossible + impossible,
-      added: counts.added + added,
-      corrected: counts.corrected + corrected,
+      done: counts.done + doneCount,
+      alreadyCollected: counts.alreadyCollected + Math.max(0, otherCount),
+      failed: counts.failed + failedCount,
+      impossible: counts.impossible + impossibleCount,
+      added: counts.added + addedCount,
+      corrected: counts.corrected + correctedCount,
     }
   }
   return counts

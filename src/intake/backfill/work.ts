@@ -45,11 +45,11 @@ export class Counts {
     this.#change(collector, counts => ({ ...counts, [fate]: counts[fate] + 1 }))
   }
 
-  stored(collector: string, { added, corrected }: Recorded): void {
+  stored(collector: string, { added: addedCount, corrected: correctedCount }: Recorded): void {
     this.#change(collector, counts => ({
       ...counts,
-      added: counts.added + added,
-      corrected: counts.corrected + corrected,
+      added: counts.added + addedCount,
+      corrected: counts.corrected + correctedCount,
     }))
   }
 

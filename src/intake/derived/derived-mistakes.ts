@@ -24,26 +24,26 @@ interface PlacedValue {
  * Mistakes of derived values that only all collectors together show: an input that nothing gives, a value that needs itself,
  * units that do not fit, a window that is longer than values are kept. Offline.
  *
- * @param usable all collectors that can run: an input of a protocol with others may be one of theirs
+ * @param usableCollectors all collectors that can run: an input of a protocol with others may be one of theirs
  */
-export function derivedMistakes(usable: readonly Described[], config: Config): PlacedMistake[] {
+export function derivedMistakes(usableCollectors: readonly Described[], config: Config): PlacedMistake[] {
   const specs = new Map(
-    usable.flatMap(({ collector: { protocolId }, description }) =>
+    usableCollectors.flatMap(({ collector: { protocolId }, description }) =>
       Object.entries(description.metrics).map(([label, spec]) => [metricId(protocolId, label), spec] as const),
     ),
   )
-  const values = usable.flatMap(({ collector }) =>
+  const values = usableCollectors.flatMap(({ collector }) =>
     derivedValues(collector).map((value): PlacedValue => {
       return { collector, value, id: metricId(collector.protocolId, value.label) }
     }),
   )
   if (values.length === 0) return []
   const givers = new Map(
-    usable.flatMap(({ collector, description }) =>
+    usableCollectors.flatMap(({ collector, description }) =>
       Object.keys(description.metrics).map(label => [metricId(collector.protocolId, label), collector] as const),
     ),
   )
-  const known = new Set(usable.map(({ collector }) => collector))
+  const known = new Set(usableCollectors.map(({ collector }) => collector))
   const unclear = config.protocols.filter(({ collectors }) => collectors.some(one => !known.has(one)))
   const unclearIds = new Set(unclear.map(({ id }) => id))
   return [
@@ -74,27 +74,29 @@ function namedInputs({ value }: PlacedValue): { readonly id: MetricId; readonly 
 function unknownInputs(
   placedValue: PlacedValue,
   specs: ReadonlyMap<MetricId, MetricSpec>,
-  unclear: ReadonlySet<string>,
+  unclearIds: ReadonlySet<string>,
 ): PlacedMistake[] {
   const { protocolId } = placedValue.collector
   const prefix = metricId(protocolId, '')
   const nameOf = (id: string) => (id.startsWith(prefix) ? id.slice(prefix.length) : id)
   return namedInputs(placedValue).flatMap(({ id, path }) => {
-    const of = id.slice(0, id.indexOf('___'))
-    if (specs.has(id) || unclear.has(of)) return []
+    const inputProtocolId = id.slice(0, id.indexOf('___'))
+    if (specs.has(id) || unclearIds.has(inputProtocolId)) return []
     const otherIds = [...specs.keys()].filter(other => other !== placedValue.id)
-    const siblings = otherIds.filter(other => other.startsWith(metricId(of, '')))
-    const near =
+    const siblings = otherIds.filter(other => other.startsWith(metricId(inputProtocolId, '')))
+    const suggestion =
       (siblings.length > 0 ? meant(nameOf(id), siblings.map(nameOf)) : meant(id, otherIds)) ??
-      otherIds.find(other => other.endsWith(id.slice(of.length)))
+      otherIds.find(other => other.endsWith(id.slice(inputProtocolId.length)))
     const advice =
-      siblings.length > 0 ? `${of} has ${siblings.map(nameOf).join(', ')}` : `nothing gives a metric of ${of}`
+      siblings.length > 0
+        ? `${inputProtocolId} has ${siblings.map(nameOf).join(', ')}`
+        : `nothing gives a metric of ${inputProtocolId}`
     return [
       at(
         placedValue,
         path,
         `no collector gives ${quoted(nameOf(id))}`,
-        near === undefined ? advice : `did you mean ${near}?`,
+        suggestion === undefined ? advice : `did you mean ${suggestion}?`,
       ),
     ]
   })
@@ -127,14 +129,14 @@ function unitMistakes(placedValue: PlacedValue, specs: ReadonlyMap<MetricId, Met
   })
   const [first] = inputs
   if (!first) return []
-  const differing = inputs.find(input => input.unit !== first.unit)
+  const differingInput = inputs.find(input => input.unit !== first.unit)
   const operation = value.kind === 'window' ? value.take : value.operation
-  if (differing) {
-    const message = `${differing.id} is in ${quoted(differing.unit)}, and ${first.id} in ${quoted(first.unit)}: a ${operation} has one unit`
+  if (differingInput) {
+    const message = `${differingInput.id} is in ${quoted(differingInput.unit)}, and ${first.id} in ${quoted(first.unit)}: a ${operation} has one unit`
     return [
       at(
         placedValue,
-        differing.path,
+        differingInput.path,
         message,
         'convert one by a product with a rate before; correct a unit only where it is not what the value is in',
       ),
@@ -155,13 +157,13 @@ function unexpectedInputs(placedValue: PlacedValue, givers: ReadonlyMap<MetricId
   return namedInputs(placedValue).flatMap(({ id, path }) => {
     const { at: inputHours } = givers.get(id) ?? {}
     if (!inputHours || ownHours.every(hour => hasInput(value, hour, inputHours))) return []
-    const [hours, possible] = [inputHours, inputHours.filter(hour => hasInput(value, hour, inputHours))].map(list =>
-      list.map(dayHourText),
+    const [hours, possibleHours] = [inputHours, inputHours.filter(hour => hasInput(value, hour, inputHours))].map(
+      list => list.map(dayHourText),
     )
     const message = `${id} is expected at ${hours?.join(', ')} alone, and this at other hours, too`
-    if (!possible?.length) return [at(placedValue, path, message, 'write hours: 24')]
+    if (!possibleHours?.length) return [at(placedValue, path, message, 'write hours: 24')]
     const alternative = value.kind === 'window' ? '' : ', or take the value of a window'
-    return [at(placedValue, path, message, `give this collector at: ["${possible.join('", "')}"]${alternative}`)]
+    return [at(placedValue, path, message, `give this collector at: ["${possibleHours.join('", "')}"]${alternative}`)]
   })
 }
 

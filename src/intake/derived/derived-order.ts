@@ -57,23 +57,23 @@ export class DerivedOrder {
    * The due hours of derived collectors that are computed now, by collector, the oldest first: an hour waits while a collector
    * reads an input of it, and past hours until no hour of such a collector is under way. One collector's are computed together.
    *
-   * @param due of all collectors that were asked for
+   * @param dueHours of all collectors that were asked for
    * @param isPlanned whether a collector's hours up to the current one are rows
    */
   startable(
-    due: readonly DueHour[],
+    dueHours: readonly DueHour[],
     underWay: readonly DueHour[],
     current: Hour,
     isPlanned: (id: string) => boolean,
   ): (readonly DueHour[])[] {
-    const busy = [...underWay, ...due]
+    const busyHours = [...underWay, ...dueHours]
     return this.derived.flatMap(collector => {
       if (underWay.some(one => one.collector === collector.id)) return []
       const givers = this.givers(collector).map(({ id }) => id)
-      const collectorHours = due.filter(one => one.collector === collector.id)
+      const collectorHours = dueHours.filter(one => one.collector === collector.id)
       const isFree = (hour: Hour) =>
         givers.every(isPlanned) &&
-        !busy.some(one => givers.includes(one.collector) && (one.hour === hour || hour < current))
+        !busyHours.some(one => givers.includes(one.collector) && (one.hour === hour || hour < current))
       const free = collectorHours.filter(({ hour }) => isFree(hour)).toSorted((a, b) => a.hour - b.hour)
       return free.length > 0 ? [free] : []
     })

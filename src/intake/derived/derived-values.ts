@@ -173,7 +173,7 @@ function formula(value: DerivedValue & { kind: 'formula' }, inputs: readonly Inp
 
 function window(value: DerivedValue & { kind: 'window' }, inputs: readonly InputNumber[]): Fraction {
   const numbers = inputs.map(({ number }) => number)
-  const [then = 0, now = 0] = numbers
+  const [valueBefore = 0, now = 0] = numbers
   switch (value.take) {
     case 'sum':
       return exactSum(numbers)
@@ -184,26 +184,31 @@ function window(value: DerivedValue & { kind: 'window' }, inputs: readonly Input
     case 'max':
       return exactly(numbers.reduce((most, one) => Math.max(most, one), Number.NEGATIVE_INFINITY))
     case 'change':
-      return exactly(now).sub(exactly(then))
+      return exactly(now).sub(exactly(valueBefore))
     case 'growth':
-      return growth(value, then, now, 1n)
+      return growth(value, valueBefore, now, 1n)
     case 'annualised':
-      return growth(value, then, now, yearHours)
+      return growth(value, valueBefore, now, yearHours)
   }
 }
 
 /** Hours of a year. */
 const yearHours = 8_760n
 
-/** Growth in percent. @param per hours that it is compounded to; 1: it is not */
-function growth(value: DerivedValue & { kind: 'window' }, then: number, now: number, per: bigint): Fraction {
-  if (then === 0) throw noNumber(value, `is of ${value.of} ${value.hours} h before, which is 0`)
-  if (then < 0) throw noNumber(value, `is of ${value.of} ${value.hours} h before, which is negative`)
-  const isCompounded = per > 1n && BigInt(value.hours) !== per
-  if (per > 1n && now < 0) throw noNumber(value, `is of ${value.of}, which is negative`)
+/** Growth in percent. @param compoundHours hours that it is compounded to; 1: it is not */
+function growth(
+  value: DerivedValue & { kind: 'window' },
+  valueBefore: number,
+  now: number,
+  compoundHours: bigint,
+): Fraction {
+  if (valueBefore === 0) throw noNumber(value, `is of ${value.of} ${value.hours} h before, which is 0`)
+  if (valueBefore < 0) throw noNumber(value, `is of ${value.of} ${value.hours} h before, which is negative`)
+  const isCompounded = compoundHours > 1n && BigInt(value.hours) !== compoundHours
+  if (compoundHours > 1n && now < 0) throw noNumber(value, `is of ${value.of}, which is negative`)
   return isCompounded && now !== 0
-    ? compoundedPercent(exactly(then), exactly(now), per, BigInt(value.hours))
-    : growthPercent(exactly(then), exactly(now))
+    ? compoundedPercent(exactly(valueBefore), exactly(now), compoundHours, BigInt(value.hours))
+    : growthPercent(exactly(valueBefore), exactly(now))
 }
 
 interface InputNumber {
@@ -215,35 +220,36 @@ interface InputNumber {
 function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf, reach: HoursBack): InputNumber[] {
   const numbers: InputNumber[] = []
   const units = new Map<string, Hour>()
-  const lacking: { id: MetricId; at: Hour; why: string }[] = []
+  const missingInputs: { id: MetricId; at: Hour; why: string }[] = []
   const unexpectedHours: Hour[] = []
   let missingAllowed = value.kind === 'window' ? value.missing : 0
   for (const { id, from, to } of inputRanges(value, hour)) {
-    for (let at = from; at <= to; at = hourAfter(at, 1)) {
-      const input = inputOf(id, at)
+    for (let inputHour = from; inputHour <= to; inputHour = hourAfter(inputHour, 1)) {
+      const input = inputOf(id, inputHour)
       if ('value' in input) {
         numbers.push({ id, number: input.value })
-        if (!units.has(input.unit ?? '')) units.set(input.unit ?? '', at)
+        if (!units.has(input.unit ?? '')) units.set(input.unit ?? '', inputHour)
       }
       // A window takes the values that are there.
       else if (input.lacks === 'is not expected' && value.kind === 'window' && !isComparison(value))
-        unexpectedHours.push(at)
+        unexpectedHours.push(inputHour)
       // The hour itself is never left out, or the same hour would have two values.
-      else if (input.lacks === 'has no value' && missingAllowed > 0 && at < hour) missingAllowed -= 1
-      else lacking.push({ id, at, why: input.lacks })
+      else if (input.lacks === 'has no value' && missingAllowed > 0 && inputHour < hour) missingAllowed -= 1
+      else missingInputs.push({ id, at: inputHour, why: input.lacks })
     }
   }
   const [noneExpected] = unexpectedHours
   if (numbers.length === 0 && value.kind === 'window' && noneExpected !== undefined)
-    lacking.push({ id: value.of, at: noneExpected, why: 'is not expected' })
-  const [first] = lacking
+    missingInputs.push({ id: value.of, at: noneExpected, why: 'is not expected' })
+  const [first] = missingInputs
   if (!first) {
     if (value.kind === 'window') demandOneUnit(value, units)
     return numbers
   }
-  const furtherText = lacking.length > 1 ? `, and ${lacking.length - 1} more of its inputs` : ''
-  const isUnread = value.kind === 'window' && first.at < hour && lacking.every(({ why }) => why === 'has no value')
-  const isWindow = isUnread && lacking.every(({ at }) => at < hour)
+  const furtherText = missingInputs.length > 1 ? `, and ${missingInputs.length - 1} more of its inputs` : ''
+  const isUnread =
+    value.kind === 'window' && first.at < hour && missingInputs.every(({ why }) => why === 'has no value')
+  const isWindow = isUnread && missingInputs.every(({ at }) => at < hour)
   throw new Fault(
     isWindow ? 'window-incomplete' : 'input-missing',
     `${first.id} of ${hourText(first.at)} ${first.why}${furtherText}`,

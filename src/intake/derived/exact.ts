@@ -26,10 +26,10 @@ export function exactly(double: number): Fraction {
 /** The exact sum of doubles, which need no common denominator to be found for each. */
 export function exactSum(doubles: readonly number[]): Fraction {
   const parts = doubles.map(binary)
-  const least = parts.reduce((power, part) => Math.min(power, part.power), 0)
+  const leastPower = parts.reduce((power, part) => Math.min(power, part.power), 0)
   return scaled(
-    parts.reduce((sum, { whole, power }) => sum + (whole << BigInt(power - least)), 0n),
-    least,
+    parts.reduce((sum, { whole, power }) => sum + (whole << BigInt(power - leastPower)), 0n),
+    leastPower,
   )
 }
 
@@ -62,11 +62,11 @@ export function compoundedPercent(then: Fraction, now: Fraction, numerator: bigi
 }
 
 /** A number with so many of its binary digits. */
-function kept(whole: bigint, power: number): Fraction {
-  const lostDigits = absolute(whole).toString(2).length - digits
-  if (lostDigits <= 0) return scaled(whole, power)
+function kept(mantissa: bigint, power: number): Fraction {
+  const lostDigits = absolute(mantissa).toString(2).length - digits
+  if (lostDigits <= 0) return scaled(mantissa, power)
   const half = 1n << BigInt(lostDigits - 1)
-  return scaled((whole + half) >> BigInt(lostDigits), power + lostDigits)
+  return scaled((mantissa + half) >> BigInt(lostDigits), power + lostDigits)
 }
 
 /** The natural logarithm of a number above 0, with `places`. */

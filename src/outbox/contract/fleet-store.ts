@@ -57,7 +57,7 @@ export interface DueLaneHour {
  */
 export interface CollectorScope {
   readonly upTo: number
-  readonly except: readonly number[]
+  readonly excludedNumbers: readonly number[]
 }
 
 /** Lanes that have something to do now. */

@@ -43,8 +43,11 @@ export interface IntakeStore {
    * released, makes the hours of the collector that it is an input of due again, in the same commit.
    */
   setInputs(collector: string, inputs: readonly MetricSpan[]): Promise<void>
-  /** Values in ranges of hours, as of one instant. @param of the derived hours that they are inputs of */
-  inputs(ranges: readonly InputRange[], of: readonly Pick<DueHour, 'collector' | 'hour'>[]): Promise<StoredInputs>
+  /** Values in ranges of hours, as of one instant. @param collectorHours the derived hours that they are inputs of */
+  inputs(
+    ranges: readonly InputRange[],
+    collectorHours: readonly Pick<DueHour, 'collector' | 'hour'>[],
+  ): Promise<StoredInputs>
   /**
    * Stores values, the blocks they were read at and the state of their hour. It resolves when a power cut cannot undo
    * it. All or none of an outcome is stored, unless it has more metrics than one commit may hold: that one is stored in

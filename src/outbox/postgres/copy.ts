@@ -145,16 +145,20 @@ async function columnTypes(transaction: Transaction, table: string): Promise<Rea
 
 /** @throws Fault `database-failed` when a row is missing or other than it was read */
 async function compared(transaction: Transaction, { table, columns, rows }: CopiedRows): Promise<CopiedTable> {
-  const [before, after] = [new RowsDigest(), new RowsDigest()]
-  for (const row of rows()) before.add(row)
+  const [sourceDigest, copyDigest] = [new RowsDigest(), new RowsDigest()]
+  for (const row of rows()) sourceDigest.add(row)
   const take: ReadTable['take'] = some => {
-    for (const row of some) after.add(row)
+    for (const row of some) copyDigest.add(row)
   }
   await readTable(transaction, { table, columns, take })
-  if (before.text === after.text) return { table, rows: before.rows }
-  throw new Fault('database-failed', `the copy of ${table} differs from its rows (${before.text}, ${after.text})`, {
-    fix: 'nothing was changed: try again',
-  })
+  if (sourceDigest.text === copyDigest.text) return { table, rows: sourceDigest.rows }
+  throw new Fault(
+    'database-failed',
+    `the copy of ${table} differs from its rows (${sourceDigest.text}, ${copyDigest.text})`,
+    {
+      fix: 'nothing was changed: try again',
+    },
+  )
 }
 
 function* chunks<T>(all: Iterable<T>): Iterable<T[]> {

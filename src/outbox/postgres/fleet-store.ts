@@ -94,20 +94,28 @@ export class PostgresFleetStore implements FleetStore {
        ) AS except`,
       [collectors],
     )
-    return { upTo: row?.up_to ?? 0, except: row?.except ?? [] }
+    return { upTo: row?.up_to ?? 0, excludedNumbers: row?.except ?? [] }
   }
 
-  async dueLaneHours({ upTo, except }: CollectorScope, nowMs: number, limit: number): Promise<readonly DueLaneHour[]> {
+  async dueLaneHours(
+    { upTo, excludedNumbers }: CollectorScope,
+    nowMs: number,
+    limit: number,
+  ): Promise<readonly DueLaneHour[]> {
     const rows = await this.#database.rows<{ lane: string; hour: number }>(
       `SELECT lane, hour FROM tidegauge.collector JOIN tidegauge.collection ON collection.collector = collector.id
        WHERE id <= $1 AND id <> ALL($2::int[]) AND lane IS NOT NULL AND state = 0 AND next_attempt_ms <= $3
        GROUP BY lane, hour ORDER BY hour DESC, lane LIMIT $4`,
-      [upTo, except, nowMs, limit],
+      [upTo, excludedNumbers, nowMs, limit],
     )
     return rows.map(({ lane, hour }) => ({ lane, hour: hourFromNumber(hour) }))
   }
 
-  async laneWork(lanes: readonly string[], { upTo, except }: CollectorScope, nowMs: number): Promise<LaneWork> {
+  async laneWork(
+    lanes: readonly string[],
+    { upTo, excludedNumbers }: CollectorScope,
+    nowMs: number,
+  ): Promise<LaneWork> {
     const rows = await this.#database.rows<{ lane: string; is_due: boolean; has_windows: boolean }>(
       `SELECT lane, EXISTS (
          SELECT 1 FROM tidegauge.collector AS own JOIN tidegauge.collection ON collection.collector = own.id
@@ -115,7 +123,7 @@ export class PostgresFleetStore implements FleetStore {
        ) AS is_due, EXISTS (
          SELECT 1 FROM tidegauge.backfill_window AS own WHERE own.lane = wanted.lane
        ) AS has_windows FROM unnest($1::text[]) AS wanted (lane)`,
-      [lanes, upTo, except, nowMs],
+      [lanes, upTo, excludedNumbers, nowMs],
     )
     return {
       due: rows.filter(row => row.is_due).map(({ lane }) => lane),
@@ -144,13 +152,13 @@ export class PostgresFleetStore implements FleetStore {
 
   async isLaneDue(
     { lane, hour }: DueLaneHour,
-    { upTo, except }: CollectorScope,
+    { upTo, excludedNumbers }: CollectorScope,
     beforeMs: number,
     transaction?: SharedTransaction,
   ): Promise<boolean> {
     const text = `SELECT 1 FROM tidegauge.collector JOIN tidegauge.collection ON collection.collector = collector.id
       WHERE lane = $1 AND id <= $2 AND id <> ALL($3::int[]) AND hour = $4 AND state = 0 AND next_attempt_ms < $5 LIMIT 1`
-    const values = [lane, upTo, except, hourNumber(hour), beforeMs]
+    const values = [lane, upTo, excludedNumbers, hourNumber(hour), beforeMs]
     const rows = transaction ? transaction.query(text, values) : this.#database.rows(text, values)
     return (await rows).length > 0
   }
@@ -187,10 +195,10 @@ export class PostgresFleetStore implements FleetStore {
     return this.identities(identities.map(({ name }) => name))
   }
 
-  take(identities: readonly Identity[], by: string): Promise<void> {
+  take(identities: readonly Identity[], daemon: string): Promise<void> {
     const replace = 'DO UPDATE SET digest = excluded.digest, since = now(), by_daemon = excluded.by_daemon'
     return this.#database.write(async transaction =>
-      transaction.later(`${insertIdentities} ${replace}`, valuesOf(identities, by)),
+      transaction.later(`${insertIdentities} ${replace}`, valuesOf(identities, daemon)),
     )
   }
 
@@ -201,11 +209,14 @@ export class PostgresFleetStore implements FleetStore {
 
   noteDefinitions(
     daemon: string,
-    { agreeing, differing }: { readonly agreeing: readonly string[]; readonly differing: readonly string[] },
+    {
+      agreeing: agreeingCollectors,
+      differing: differingCollectors,
+    }: { readonly agreeing: readonly string[]; readonly differing: readonly string[] },
   ): Promise<void> {
     return this.#database.write(async transaction =>
       transaction.later('UPDATE tidegauge.daemon SET agreeing = $2, differing = $3, noted = now() WHERE name = $1', [
-        ...[daemon, agreeing, differing],
+        ...[daemon, agreeingCollectors, differingCollectors],
       ]),
     )
   }
@@ -270,11 +281,21 @@ export class PostgresFleetStore implements FleetStore {
        FROM tidegauge.daemon JOIN tidegauge.lease AS own ON own.name = 'daemon/' || daemon.name ORDER BY daemon.name`,
     )
     return rows.map(
-      ({ config, config_file, left_behind, namesake, failing, clock_off_ms, started_ms, seen_ms, ...rest }) => ({
+      ({
+        config,
+        config_file,
+        left_behind,
+        namesake,
+        failing: failureReason,
+        clock_off_ms,
+        started_ms,
+        seen_ms,
+        ...rest
+      }) => ({
         ...rest,
         leftBehind: left_behind,
         ...(namesake !== null && { namesake }),
-        ...(failing !== null && { failing }),
+        ...(failureReason !== null && { failing: failureReason }),
         clockOffMs: clock_off_ms,
         configFile: config_file,
         digest: config ?? Buffer.alloc(0),
@@ -322,11 +343,11 @@ export class PostgresBackfillStore implements BackfillStore {
     if (windows.length === 0) return
     await this.#database.write(async transaction => {
       for (const { id, lane, window } of windows) {
-        const { collectors, from, to, what, order } = window
+        const { collectors, from, to, what: scope, order } = window
         transaction.later(
           `INSERT INTO tidegauge.backfill_window (id, lane, collectors, first_hour, last_hour, what, hour_order)
            VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`,
-          [id, lane, collectors, hourNumber(from), hourNumber(to), what, order],
+          [id, lane, collectors, hourNumber(from), hourNumber(to), scope, order],
         )
       }
     })

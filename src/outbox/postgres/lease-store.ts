@@ -31,7 +31,7 @@ export class PostgresLeaseStore implements LeaseStore {
   renew({ daemon, instance, term }: LeaseHolder, entry?: DaemonEntry): Promise<RenewedLease> {
     return this.#database.write(async transaction => {
       const name = leaseOf(daemon)
-      const renewing = transaction.query<{ term: number }>(
+      const renewalRows = transaction.query<{ term: number }>(
         `INSERT INTO tidegauge.lease AS own (name, holder, term, until) VALUES ($1, $2, 1, ${leaseEnd})
          ON CONFLICT (name) DO UPDATE SET holder = $2, until = ${leaseEnd},
            term = CASE WHEN own.holder = $2 AND own.term = $3 THEN own.term ELSE own.term + 1 END
@@ -39,19 +39,24 @@ export class PostgresLeaseStore implements LeaseStore {
         [name, instance, term],
       )
       if (entry) describe(transaction, entry)
-      const looking = transaction.query<{ name: string; term: number; is_over: boolean; holder: string; ms: number }>(
+      const leaseRows = transaction.query<{ name: string; term: number; is_over: boolean; holder: string; ms: number }>(
         `SELECT name, term, holder, until < now() AS is_over, ${millisecondsOf('until')} AS ms FROM tidegauge.lease
          WHERE ${isOfDaemon} OR name = 'freed'`,
       )
-      const counting = transaction.query<{ held: number }>(
+      const countRows = transaction.query<{ held: number }>(
         'SELECT count(*)::int AS held FROM tidegauge.lease WHERE holder = $1 AND term = $2',
         [name, term],
       )
-      const learning = identityRows(
+      const recentIdentities = identityRows(
         transaction,
         `name = '${serviceIdentity}' OR since > now() - interval '${recentIdentityMs} milliseconds'`,
       )
-      const [[ownLease], leases, [counters], identities] = await Promise.all([renewing, looking, counting, learning])
+      const [[ownLease], leases, [counters], identities] = await Promise.all([
+        renewalRows,
+        leaseRows,
+        countRows,
+        recentIdentities,
+      ])
       const otherLeases = leases.filter(lease => lease.name !== name && lease.name !== 'freed')
       const namesake = ownLease ? undefined : leases.find(lease => lease.name === name)
       return {
@@ -157,7 +162,18 @@ function leaseOf(daemon: string): string {
 
 /** Stores what a daemon says of itself, if it has its lease. */
 function describe(transaction: Transaction, entry: DaemonEntry): void {
-  const { name, version, digest, lanes, pid, host, configFile, instance, clockOffMs, failing = null } = entry
+  const {
+    name,
+    version,
+    digest,
+    lanes,
+    pid,
+    host,
+    configFile,
+    instance,
+    clockOffMs,
+    failing: failureReason = null,
+  } = entry
   transaction.later(
     `INSERT INTO tidegauge.daemon AS own (name, version, config, lanes, pid, host, config_file, instance, clock_off_ms, failing)
      SELECT $1::text, $2::text, $3::bytea, $4::text[], $5::int, $6::text, $7::text, $8::uuid, $9::bigint, $10::text
@@ -165,6 +181,18 @@ function describe(transaction: Transaction, entry: DaemonEntry): void {
      ON CONFLICT (name) DO UPDATE SET version = $2, config = $3, lanes = $4, pid = $5, host = $6, config_file = $7,
        instance = $8, clock_off_ms = $9, failing = $10,
        started = CASE WHEN own.instance = $8 THEN own.started ELSE now() END`,
-    [name, version, digest, lanes, pid, host, configFile, instance, Math.round(clockOffMs), failing, leaseOf(name)],
+    [
+      name,
+      version,
+      digest,
+      lanes,
+      pid,
+      host,
+      configFile,
+      instance,
+      Math.round(clockOffMs),
+      failureReason,
+      leaseOf(name),
+    ],
   )
 }

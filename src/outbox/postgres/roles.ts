@@ -39,7 +39,7 @@ export class PostgresRoles implements Roles {
     const holder = JSON.stringify({ id: randomUUID(), pid: process.pid, since, config: this.#config, host: hostname() })
     const database = await openPostgresDatabase(this.#address, this.#time)
     try {
-      for (let before: string | undefined; ; ) {
+      for (let signBefore: string | undefined; ; ) {
         const isTaken = await takeRole(database, holder)
         // After it was taken: a daemon shows itself before it looks whether a command has the role.
         const daemon = await daemonHolder(database)
@@ -47,10 +47,10 @@ export class PostgresRoles implements Roles {
         if (isTaken) await leaveRole(database, holder)
         const holderFound = daemon ?? (await deliveryHolder(database))
         // A process that was killed leaves its row: one that gives a sign of life has the role.
-        if (holderFound && (holderFound.isFresh || (before !== undefined && before !== holderFound.sign))) {
+        if (holderFound && (holderFound.isFresh || (signBefore !== undefined && signBefore !== holderFound.sign))) {
           throw heldBy(daemon ? 'daemon' : 'command', holderFound.holder)
         }
-        before = holderFound?.sign
+        signBefore = holderFound?.sign
         await this.#time.sleep(lookMs)
       }
     } catch (error) {

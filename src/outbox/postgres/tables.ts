@@ -130,15 +130,18 @@ async function requireMigratable(database: PostgresDatabase, foundVersion: numbe
     throw new OtherTablesError(foundVersion > tablesVersion ? 'newer' : 'older', `${words}${made}`)
   }
   if (migrator === 'daemon') return
-  const living =
+  const livingRows =
     foundVersion < leasesSince
       ? "tidegauge.daemon WHERE seen > now() - interval '1 minute'"
       : "tidegauge.daemon JOIN tidegauge.lease ON lease.name = 'daemon/' || daemon.name WHERE until >= now()"
-  const [alive] = await database.rows<{ name: string; version: string }>(
-    `SELECT daemon.name, version FROM ${living} LIMIT 1`,
+  const [livingDaemon] = await database.rows<{ name: string; version: string }>(
+    `SELECT daemon.name, version FROM ${livingRows} LIMIT 1`,
   )
-  if (alive) {
-    throw new OtherTablesError('waiting', `${words} (the daemon ${alive.name} of tidegauge ${alive.version} uses them)`)
+  if (livingDaemon) {
+    throw new OtherTablesError(
+      'waiting',
+      `${words} (the daemon ${livingDaemon.name} of tidegauge ${livingDaemon.version} uses them)`,
+    )
   }
 }
 

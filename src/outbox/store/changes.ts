@@ -165,11 +165,13 @@ export class MetricChanges {
 
   /** Adds to the reason of a listed metric. */
   remark(place: MetricPlace, suffix: string): void {
-    const before = this.#detained.get(placeKey(place)) ?? { ...place, isRemoved: false, words: '' }
-    const { row, words } = before
+    const changeBefore = this.#detained.get(placeKey(place)) ?? { ...place, isRemoved: false, words: '' }
+    const { row, words } = changeBefore
     this.#detained.set(
       placeKey(place),
-      row ? { ...before, row: { ...row, reason: row.reason + suffix } } : { ...before, words: words + suffix },
+      row
+        ? { ...changeBefore, row: { ...row, reason: row.reason + suffix } }
+        : { ...changeBefore, words: words + suffix },
     )
   }
 
@@ -204,12 +206,13 @@ export class MetricChanges {
   }
 
   #put(row: OutboxRow): void {
-    const [key, before] = [placeKey(row), this.at(row)]
+    const [key, rowBefore] = [placeKey(row), this.at(row)]
     this.#rows.set(key, row)
     if (!this.#added.has(key)) this.#changed.add(key)
-    if (before && (before.value !== row.value || (isValid(row) && !isValid(before)))) this.#renewed.set(key, row)
-    if (before && before.state !== row.state) {
-      this.#count(row.protocol, before.state, -1)
+    if (rowBefore && (rowBefore.value !== row.value || (isValid(row) && !isValid(rowBefore))))
+      this.#renewed.set(key, row)
+    if (rowBefore && rowBefore.state !== row.state) {
+      this.#count(row.protocol, rowBefore.state, -1)
       this.#count(row.protocol, row.state, 1)
     }
   }
@@ -255,17 +258,20 @@ export class MetricChanges {
 
   /** Growing and shrinking counts: a check of a row rejects a negative number before it is added to another. */
   *#writeTally(): StoreWork<void> {
-    const all = [...this.#tally.values()].toSorted((a, b) => a[0] - b[0] || a[1] - b[1])
-    const [increases, fewer] = [all.filter(([, , metrics]) => metrics > 0), all.filter(([, , metrics]) => metrics < 0)]
+    const tallyRows = [...this.#tally.values()].toSorted((a, b) => a[0] - b[0] || a[1] - b[1])
+    const [increases, decreases] = [
+      tallyRows.filter(([, , metrics]) => metrics > 0),
+      tallyRows.filter(([, , metrics]) => metrics < 0),
+    ]
     const columns = { protocol: 'integer', state: 'integer', metrics: 'bigint' } as const
     if (increases.length > 0) {
       yield* write(sql`INSERT INTO tidegauge.tally (protocol, state, metrics)
         SELECT protocol, state, metrics FROM ${rows(columns, increases)} AS added WHERE true
         ON CONFLICT (protocol, state) DO UPDATE SET metrics = tally.metrics + excluded.metrics`)
     }
-    if (fewer.length > 0) {
+    if (decreases.length > 0) {
       yield* write(sql`UPDATE tidegauge.tally SET metrics = tally.metrics + fewer.metrics
-        FROM ${rows(columns, fewer)} AS fewer WHERE tally.protocol = fewer.protocol AND tally.state = fewer.state`)
+        FROM ${rows(columns, decreases)} AS fewer WHERE tally.protocol = fewer.protocol AND tally.state = fewer.state`)
     }
   }
 

@@ -104,8 +104,8 @@ export class StoreDelivery implements DeliveryStore, SharedDeliveryStore {
 
   saveDestination(name: string, state: DestinationState): Promise<void> {
     this.#unsaved.set(name, state)
-    const saving = this.#saving.get(name)
-    if (saving) return saving
+    const saveUnderWay = this.#saving.get(name)
+    if (saveUnderWay) return saveUnderWay
     const delay = Promise.withResolvers<void>()
     const save = this.#saveLatest(name, () => delay.resolve())
     // A failure after a delay loses the state, as a power cut would.
@@ -148,10 +148,13 @@ function withoutWords({ delivered, dead }: MetricVerdicts): MetricVerdicts {
   return { delivered, dead: dead.map(letter => ({ ...letter, reason })), warnings: [] }
 }
 
-function* recordVerdicts({ delivered, dead, warnings }: MetricVerdicts, nowMs: number): StoreWork<void> {
+function* recordVerdicts(
+  { delivered: deliveredMetrics, dead: deadLetters, warnings }: MetricVerdicts,
+  nowMs: number,
+): StoreWork<void> {
   const judgements: { readonly metric: Metric; readonly letter?: DeadLetter }[] = [
-    ...delivered.map(metric => ({ metric })),
-    ...dead.map(letter => ({ metric: letter.metric, letter })),
+    ...deliveredMetrics.map(metric => ({ metric })),
+    ...deadLetters.map(letter => ({ metric: letter.metric, letter })),
   ]
   const [, metrics] = yield* together(
     lockProtocols(judgements.map(({ metric }) => metric.protocolId)),

@@ -53,17 +53,17 @@ const expected: HourColumns = {
 /**
  * Decides what becomes of an hour when a reading of it ends. Pure.
  *
- * @param before its row; `undefined` where it is not expected
+ * @param rowBefore its row; `undefined` where it is not expected
  * @returns its row; `undefined` where it still has none
  */
 export function endOfHour(
-  before: HourColumns | undefined,
+  rowBefore: HourColumns | undefined,
   end: ReadingEnd,
   values: StoredValues = nothingStored,
 ): HourColumns | undefined {
   // Values of an hour that was not expected make it collected, or are parts of one that is not.
-  if (!before && end.kind !== 'collected' && end.kind !== 'gap') return undefined
-  const row = counted(before ?? expected, values)
+  if (!rowBefore && end.kind !== 'collected' && end.kind !== 'gap') return undefined
+  const row = counted(rowBefore ?? expected, values)
   // Its inputs have changed since they were read: it stays as it is, and is computed again at once.
   const isStale = values.inputChanges !== undefined && values.inputChanges !== row.changes
   const ended = withEnd(row, end)

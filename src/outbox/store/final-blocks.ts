@@ -85,14 +85,14 @@ function ofHours(chainId: number, hours: readonly number[]): Statement {
 /** The blocks before and after each hour. */
 function aroundHours(chainId: number, hours: readonly number[]): Statement {
   const tuples = hours.map(hour => [hour])
-  const near = (condition: Statement) => sql`
+  const selectBlocks = (condition: Statement) => sql`
     SELECT wanted.asked, block.number, block.hash, block.timestamp
     FROM ${rows({ asked: 'integer' }, tuples)} AS wanted CROSS JOIN tidegauge.final_block AS block
     WHERE block.chain = ${chainId} AND block.hour = (${condition})`
   return sql`SELECT * FROM (
-      ${near(sql`SELECT max(hour) FROM tidegauge.final_block WHERE chain = ${chainId} AND hour < wanted.asked`)}
+      ${selectBlocks(sql`SELECT max(hour) FROM tidegauge.final_block WHERE chain = ${chainId} AND hour < wanted.asked`)}
       UNION ALL
-      ${near(sql`SELECT min(hour) FROM tidegauge.final_block WHERE chain = ${chainId} AND hour > wanted.asked`)}
+      ${selectBlocks(sql`SELECT min(hour) FROM tidegauge.final_block WHERE chain = ${chainId} AND hour > wanted.asked`)}
     ) AS near ORDER BY number`
 }
 

@@ -118,11 +118,11 @@ export function* hourStates(collector: string, from: Hour, to: Hour): StoreWork<
 
 /** A table `hours (hour)` of the hours of a range in which a table has rows, oldest first, for `WITH RECURSIVE`. */
 export function hoursOf(table: 'collection' | 'outbox', from: Hour | undefined, to: Hour | undefined): Statement {
-  const [oldest, newest] = [from === undefined ? 0 : storedHour(from), storedHour(to ?? endOfTime)]
+  const [oldestHour, newestHour] = [from === undefined ? 0 : storedHour(from), storedHour(to ?? endOfTime)]
   const ownTable = text(`tidegauge.${table}`)
   return sql`hours (hour, last) AS (
-      SELECT hour, (SELECT max(hour) FROM ${ownTable} WHERE hour <= ${newest})
-      FROM (SELECT min(hour) AS hour FROM ${ownTable} WHERE hour >= ${oldest}) AS begin WHERE hour <= ${newest}
+      SELECT hour, (SELECT max(hour) FROM ${ownTable} WHERE hour <= ${newestHour})
+      FROM (SELECT min(hour) AS hour FROM ${ownTable} WHERE hour >= ${oldestHour}) AS begin WHERE hour <= ${newestHour}
       UNION ALL SELECT hour + 1, last FROM hours WHERE hour < last)`
 }
 
@@ -172,7 +172,7 @@ interface UnplannedHour {
 
 /** Collectors that are expected for an hour but have no row of it. @param collectors with the configured starts */
 export function* unplannedHours(collectors: LatenessWanted['collectors'], hour: Hour): StoreWork<UnplannedHour[]> {
-  const [at, tuples] = [
+  const [wantedHour, tuples] = [
     hourNumber(hour),
     collectors
       .filter(one => isExpected(one, hour))
@@ -181,22 +181,22 @@ export function* unplannedHours(collectors: LatenessWanted['collectors'], hour: 
   return yield* query<UnplannedHour>(sql`
     SELECT asked.name, failure.fault FROM ${rows({ name: 'text', since: 'integer' }, tuples)} AS asked
       LEFT JOIN tidegauge.collector ON collector.name = asked.name
-      LEFT JOIN tidegauge.backfill_failure AS failure ON failure.hour = ${at} AND failure.collector = collector.id
-    WHERE coalesce(collector.since, asked.since, ${at}) <= ${at} AND NOT EXISTS (
-      SELECT 1 FROM tidegauge.collection AS here WHERE here.hour = ${at} AND here.collector = collector.id)
+      LEFT JOIN tidegauge.backfill_failure AS failure ON failure.hour = ${wantedHour} AND failure.collector = collector.id
+    WHERE coalesce(collector.since, asked.since, ${wantedHour}) <= ${wantedHour} AND NOT EXISTS (
+      SELECT 1 FROM tidegauge.collection AS here WHERE here.hour = ${wantedHour} AND here.collector = collector.id)
     ORDER BY asked.place`)
 }
 
 /** Adds hours that only a backfill has tried, and could not read, to the overdue ones. */
 export function withUnread(
-  late: readonly LateCollector[],
+  overdueCollectors: readonly LateCollector[],
   hoursWithoutRow: readonly UnplannedHour[],
   hour: Hour,
 ): LateCollector[] {
   const faults = new Map(hoursWithoutRow.flatMap(({ name, fault }) => (fault === null ? [] : [[name, fault] as const])))
-  const lateIds = new Set(late.map(({ collector }) => collector))
+  const lateIds = new Set(overdueCollectors.map(({ collector }) => collector))
   return [
-    ...late.map(each => (faults.has(each.collector) ? { ...each, hours: each.hours + 1 } : each)),
+    ...overdueCollectors.map(each => (faults.has(each.collector) ? { ...each, hours: each.hours + 1 } : each)),
     ...[...faults]
       .filter(([collector]) => !lateIds.has(collector))
       .map(([collector, fault]) => withFault({ collector, hours: 1, oldest: hour }, fault)),
@@ -231,7 +231,7 @@ export function* hourRanges(
   state: 'gap' | 'due' | 'unread',
   { collectors, from, to }: HoursWanted = {},
 ): StoreWork<CollectorHourRange[]> {
-  const [oldest, newest] = [from === undefined ? 0 : storedHour(from), storedHour(to ?? endOfTime)]
+  const [oldestHour, newestHour] = [from === undefined ? 0 : storedHour(from), storedHour(to ?? endOfTime)]
   const isOf = collectors ? sql`AND collector.name ${isIn('text', collectors)}` : text('')
   if (state !== 'unread') {
     return hourRangesOf(
@@ -239,7 +239,7 @@ export function* hourRanges(
         SELECT collector.name AS collector, collection.hour, collection.fault
         FROM tidegauge.collector CROSS JOIN tidegauge.collection
         WHERE collection.collector = collector.id AND collection.state = ${text(state === 'gap' ? '2' : '0')} ${isOf}
-          AND collection.hour BETWEEN ${oldest} AND ${newest} ORDER BY collector.name, collection.hour`),
+          AND collection.hour BETWEEN ${oldestHour} AND ${newestHour} ORDER BY collector.name, collection.hour`),
     )
   }
   return hourRangesOf(
@@ -247,7 +247,7 @@ export function* hourRanges(
       SELECT collector.name AS collector, failure.hour, failure.fault
       FROM tidegauge.backfill_failure AS failure JOIN tidegauge.collector ON collector.id = failure.collector
         LEFT JOIN tidegauge.collection ON collection.hour = failure.hour AND collection.collector = failure.collector
-      WHERE coalesce(collection.state, 0) = 0 ${isOf} AND failure.hour BETWEEN ${oldest} AND ${newest}
+      WHERE coalesce(collection.state, 0) = 0 ${isOf} AND failure.hour BETWEEN ${oldestHour} AND ${newestHour}
       ORDER BY collector.name, failure.hour`),
   )
 }
@@ -302,11 +302,11 @@ export function* unresolvedCounts(): StoreWork<UnresolvedCount[]> {
         GROUP BY ${detainedState}, collector.name) AS listed ORDER BY 1, 2`),
   )
   const faults = gaps.map(row => ({ ...row, reason: (jsonOf(row.reason) as FaultRecord).message }))
-  const [dead, held] = [
+  const [deadCounts, heldCounts] = [
     detainedRows.filter(({ kind }) => kind === 'dead'),
     detainedRows.filter(({ kind }) => kind === 'held'),
   ]
-  return [...dead, ...faults, ...held].map(row => ({ ...row, hour: hourFromNumber(row.hour) }))
+  return [...deadCounts, ...faults, ...heldCounts].map(row => ({ ...row, hour: hourFromNumber(row.hour) }))
 }
 
 interface HourAndCollector {
@@ -318,7 +318,7 @@ interface HourAndCollector {
 /** States of a range of hours, as `StatusStore.hoursOfAll`. Rows of delivered metrics are not read. */
 export function* hoursOfAll(collectors: readonly string[], from: Hour, to: Hour): StoreWork<HourOfAll[]> {
   const range = sql`BETWEEN ${hourNumber(from)} AND ${hourNumber(to)}`
-  const [names, hourRows, partial, due, detainedHours] = yield* together(
+  const [names, hourRows, partial, dueRows, detainedHours] = yield* together(
     query<{ name: string; id: number }>(sql`
       SELECT name, id FROM tidegauge.collector WHERE name ${isIn('text', collectors)}`),
     query<HourAndCollector>(sql`SELECT hour, collector, state FROM tidegauge.collection WHERE hour ${range}`),
@@ -339,7 +339,7 @@ export function* hoursOfAll(collectors: readonly string[], from: Hour, to: Hour)
   const byName = new Map(names.map(({ name, id }) => [name, id]))
   const numbers = collectors.map(name => byName.get(name) ?? -1)
   const byHour = Map.groupBy([...partial, ...hourRows], ({ hour }) => hour)
-  const openByHour = Map.groupBy([...due, ...detainedHours], ({ hour }) => hour)
+  const openByHour = Map.groupBy([...dueRows, ...detainedHours], ({ hour }) => hour)
   return hoursFrom(from, to).map(hour =>
     hourOfAll(numbers, byHour.get(hourNumber(hour)) ?? [], openByHour.get(hourNumber(hour)) ?? []),
   )
@@ -348,10 +348,10 @@ export function* hoursOfAll(collectors: readonly string[], from: Hour, to: Hour)
 function hourOfAll(
   numbers: readonly number[],
   hourRows: readonly HourAndCollector[],
-  open: readonly HourAndCollector[],
+  openRows: readonly HourAndCollector[],
 ): HourOfAll {
   const byCollector = new Map(hourRows.map(({ collector, state }) => [collector, hourStateOf(state)]))
-  const openStates = new Set(open.map(({ collector, state }) => `${collector} ${state}`))
+  const openStates = new Set(openRows.map(({ collector, state }) => `${collector} ${state}`))
   return {
     stateOf: place => byCollector.get(numbers[place] ?? -1),
     has: (place, state) => openStates.has(`${numbers[place] ?? -1} ${stateNumber(state)}`),
@@ -369,7 +369,7 @@ export function* newestDelivered(collector: string, upTo: Hour): StoreWork<Hour 
   )
   if (!collectorRow) return undefined
   for (let [last, hours] = [hourNumber(upTo), 4]; last >= collectorRow.since; last -= hours, hours *= 2) {
-    const newest = yield* first<{ hour: number }>(sql`
+    const newestRow = yield* first<{ hour: number }>(sql`
       WITH RECURSIVE back (hour) AS (
         SELECT CAST(${last} AS integer) UNION ALL
         SELECT hour - 1 FROM back WHERE hour > ${Math.max(collectorRow.since, last - hours + 1)})
@@ -379,7 +379,7 @@ export function* newestDelivered(collector: string, upTo: Hour): StoreWork<Hour 
         WHERE metric.collector = ${collectorRow.id} AND outbox.hour = back.hour AND outbox.metric = metric.id
           AND outbox.state IN (0, 2, 3))
       ORDER BY back.hour DESC LIMIT 1`)
-    if (newest) return hourFromNumber(newest.hour)
+    if (newestRow) return hourFromNumber(newestRow.hour)
   }
   return hourFromNumber(collectorRow.since)
 }

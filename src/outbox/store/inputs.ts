@@ -21,7 +21,7 @@ export function* setInputs(collector: string, inputs: readonly MetricSpan[]): St
 /** As `IntakeStore.inputs`. */
 export function* inputValues(
   ranges: readonly InputRange[],
-  of: readonly Pick<DueHour, 'collector' | 'hour'>[],
+  collectorHours: readonly Pick<DueHour, 'collector' | 'hour'>[],
 ): StoreWork<StoredInputs> {
   const metrics = yield* metricsById(ranges.map(({ id }) => id))
   const byNumber = new Map([...metrics.values()].map(metric => [metric.number, metric]))
@@ -29,7 +29,7 @@ export function* inputValues(
     const own = metrics.get(id)
     return own ? [[own.number, hourNumber(from), hourNumber(to)]] : []
   })
-  const [found, changes] = yield* together(valuesIn(spans), inputChanges(of))
+  const [found, changes] = yield* together(valuesIn(spans), inputChanges(collectorHours))
   const values = new Map<MetricId, Map<Hour, StoredInput>>()
   for (const { metric, hour, value, state } of found) {
     const input = byNumber.get(metric)
@@ -57,15 +57,15 @@ function* valuesIn(spans: readonly (readonly number[])[]) {
     WHERE every.hour BETWEEN wanted.low AND wanted.high AND outbox.hour = every.hour AND outbox.metric = wanted.metric`)
 }
 
-function* inputChanges(of: readonly Pick<DueHour, 'collector' | 'hour'>[]): StoreWork<number[]> {
-  const tuples = of.map(({ collector, hour }) => [collector, hourNumber(hour)])
+function* inputChanges(collectorHours: readonly Pick<DueHour, 'collector' | 'hour'>[]): StoreWork<number[]> {
+  const tuples = collectorHours.map(({ collector, hour }) => [collector, hourNumber(hour)])
   const records = yield* query<{ place: number; changes: number }>(sql`
     SELECT wanted.place, collection.changes
     FROM ${rows({ name: 'text', hour: 'integer' }, tuples)} AS wanted
       CROSS JOIN tidegauge.collector CROSS JOIN tidegauge.collection
     WHERE collector.name = wanted.name AND collection.hour = wanted.hour AND collection.collector = collector.id`)
   const byPlace = new Map(records.map(({ place, changes }) => [place - 1, changes]))
-  return of.map((_, place) => byPlace.get(place) ?? 0)
+  return collectorHours.map((_, place) => byPlace.get(place) ?? 0)
 }
 
 /** A derived collector that computes from a metric. */
@@ -105,7 +105,7 @@ interface Renewal {
   /** In hours since 1970. */
   readonly latest: number
   /** Derived hours that are recorded with them, as `hour collector`: they were computed with each other. Default: none. */
-  readonly recorded?: ReadonlySet<string>
+  readonly recordedKeys?: ReadonlySet<string>
 }
 
 /** The derived hours that metrics with a new value are inputs of: hour and number of the collector. Pure. */
@@ -113,7 +113,7 @@ function renewedHours(
   dependents: readonly Dependent[],
   renewal: Renewal,
 ): (readonly [hour: number, collector: number])[] {
-  const { renewedValues, metricsByNumber, latest, recorded = new Set<string>() } = renewal
+  const { renewedValues, metricsByNumber, latest, recordedKeys = new Set<string>() } = renewal
   const byMetric = Map.groupBy(dependents, ({ metric }) => metric)
   const pairs = new Map<string, readonly [hour: number, collector: number]>()
   for (const { hour, metric } of renewedValues) {
@@ -123,7 +123,7 @@ function renewedHours(
       const last = Math.min(hour + hours - 1, latest)
       for (let at = hour; at <= last; at += 1) {
         const key = `${at} ${collector}`
-        if (!isOwn || !recorded.has(key)) pairs.set(key, [at, collector])
+        if (!isOwn || !recordedKeys.has(key)) pairs.set(key, [at, collector])
       }
     }
   }

@@ -117,12 +117,12 @@ export class StoreIntake implements SharedIntakeStore {
       for (let at = 0; at === 0 || at < acceptedValues.length; at += commitRowsMax) {
         const isPart = at + commitRowsMax < acceptedValues.length
         const part = { ...outcome, acceptedValues: acceptedValues.slice(at, at + commitRowsMax) }
-        const { metrics, corrected } = await this.#outcomes.record(
+        const { metrics, corrected: correctedCount } = await this.#outcomes.record(
           { outcome: part, nowMs, isPart },
           isPart ? undefined : step,
         )
         total.added += metrics
-        total.corrected += corrected
+        total.corrected += correctedCount
       }
       return total
     })
@@ -189,12 +189,12 @@ class OutcomeWriter {
 
   /** An hour of a collector is in a commit once at most. */
   async #all(jobs: readonly OutcomeJob[]): Promise<void> {
-    let remaining = jobs
-    while (remaining.length > 0) {
-      const first = new Map(remaining.toReversed().map(job => [hourKey(job.request.recorded), job]))
-      const together = remaining.filter(job => first.get(hourKey(job.request.recorded)) === job)
+    let remainingJobs = jobs
+    while (remainingJobs.length > 0) {
+      const first = new Map(remainingJobs.toReversed().map(job => [hourKey(job.request.recorded), job]))
+      const together = remainingJobs.filter(job => first.get(hourKey(job.request.recorded)) === job)
       await this.#together(together)
-      remaining = remaining.filter(job => !together.includes(job))
+      remainingJobs = remainingJobs.filter(job => !together.includes(job))
     }
   }
 

@@ -130,12 +130,12 @@ function* knownMetrics(condition: Statement): StoreWork<KnownMetric[]> {
     WHERE ${condition} ORDER BY metric.id, description.since`)
   const metrics: KnownMetric[] = []
   let descriptions: DescribedFrom[] = []
-  for (const { number, id, protocol, protocolId, collector, since, ...described } of records) {
+  for (const { number, id, protocol, protocolId, collector, since, ...description } of records) {
     if (metrics.at(-1)?.number !== number) {
       descriptions = []
       metrics.push({ number, id: id as MetricId, protocol, protocolId, collector, descriptions })
     }
-    if (since !== null) descriptions.push({ since, ...descriptionOf(described) })
+    if (since !== null) descriptions.push({ since, ...descriptionOf(description) })
   }
   return metrics
 }
@@ -230,12 +230,12 @@ export function* describe(all: readonly (readonly [metric: number, DescribedFrom
 export function* changeDescription(number: number, hour: number, description: MetricDescription): StoreWork<void> {
   const metric = (yield* metricsByNumber([number])).get(number)
   if (!metric) return
-  const later = yield* first(sql`
+  const laterRow = yield* first(sql`
     WITH RECURSIVE later (hour) AS (
       SELECT CAST(${hour + 1} AS integer) UNION ALL SELECT hour + 1 FROM later WHERE hour < (SELECT max(hour) FROM tidegauge.outbox))
     SELECT 1 AS is_there FROM later CROSS JOIN tidegauge.outbox
     WHERE outbox.hour = later.hour AND outbox.metric = ${number} AND outbox.state IN (0, 1) LIMIT 1`)
-  yield* describe(describedFrom(metric, hour, description, later !== undefined).map(one => [number, one]))
+  yield* describe(describedFrom(metric, hour, description, laterRow !== undefined).map(one => [number, one]))
 }
 
 /**

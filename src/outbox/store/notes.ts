@@ -71,17 +71,17 @@ export function* waitingDestinations(): StoreWork<readonly DestinationState[]> {
 
 /** Stores the state of a destination, and adds a flush that left metrics over to those before it. */
 export function* saveDestination(name: string, state: DestinationState): StoreWork<void> {
-  const { notBeforeMs, probeAtMs, failures, waiting, cure, lastPush, skewMs } = state
-  if (waiting !== undefined && lastPush !== undefined) {
-    const before = yield* first<Pick<DestinationRow, 'last_push_ms'>>(
+  const { notBeforeMs, probeAtMs, failures, waiting: waitReason, cure, lastPush, skewMs } = state
+  if (waitReason !== undefined && lastPush !== undefined) {
+    const rowBefore = yield* first<Pick<DestinationRow, 'last_push_ms'>>(
       sql`SELECT last_push_ms FROM tidegauge.destination WHERE name = ${name} ${forUpdate}`,
     )
-    if (before?.last_push_ms !== lastPush.atMs) yield* addUnsuccessfulFlush(name, waiting, lastPush.atMs)
+    if (rowBefore?.last_push_ms !== lastPush.atMs) yield* addUnsuccessfulFlush(name, waitReason, lastPush.atMs)
   }
   yield* write(sql`INSERT INTO tidegauge.destination
       (name, not_before_ms, probe_at_ms, failures, waiting, cure, last_push_ms, last_verdict, last_status,
         skew_ms)
-    VALUES (${name}, ${notBeforeMs}, ${probeAtMs}, ${failures}, ${waiting ?? null}, ${cure ?? null}, ${lastPush?.atMs ?? null},
+    VALUES (${name}, ${notBeforeMs}, ${probeAtMs}, ${failures}, ${waitReason ?? null}, ${cure ?? null}, ${lastPush?.atMs ?? null},
       ${lastPush?.verdict ?? null}, ${lastPush?.status ?? null}, ${skewMs ?? null})
     ON CONFLICT (name) DO UPDATE SET not_before_ms = excluded.not_before_ms, probe_at_ms = excluded.probe_at_ms,
       failures = excluded.failures, waiting = excluded.waiting, cure = excluded.cure,

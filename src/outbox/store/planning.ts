@@ -63,7 +63,7 @@ interface PlannedCollector {
  * @returns how many hours became gaps; `undefined` when there is more to plan
  */
 export function* planHours(plan: HourPlan): StoreWork<number | undefined> {
-  const { collector, current, oldest, since, gapReason } = plan
+  const { collector, current, oldest: oldestHour, since, gapReason } = plan
   const now = hourNumber(current)
   const collectorRow = yield* lockedCollector(collector, Math.min(now, hourNumber(since ?? current)))
   const withdrawn = yield* withdraw(collectorRow, now)
@@ -77,12 +77,12 @@ export function* planHours(plan: HourPlan): StoreWork<number | undefined> {
   if (to < now) return undefined
   yield* write(sql`UPDATE tidegauge.collection SET state = 0, fault = NULL, fault_code = NULL
     WHERE collector = ${collectorRow.id} AND state = 2
-      AND (hour = ${now} OR hour >= ${hourNumber(oldest)} AND fault_code = 'hour-too-old')`)
+      AND (hour = ${now} OR hour >= ${hourNumber(oldestHour)} AND fault_code = 'hour-too-old')`)
   const [fault, code] = faultColumns(gapReason)
   // An old derived hour whose inputs have just changed can be computed again.
   const gaps = yield* query(sql`UPDATE tidegauge.collection
     SET state = 2, fault = coalesce(fault, ${fault}), fault_code = coalesce(fault_code, ${code})
-    WHERE collector = ${collectorRow.id} AND state = 0 AND hour < ${hourNumber(oldest)}
+    WHERE collector = ${collectorRow.id} AND state = 0 AND hour < ${hourNumber(oldestHour)}
       AND (changes = 0 OR next_attempt_ms > 0) RETURNING hour`)
   return gaps.length
 }
@@ -101,25 +101,27 @@ function* lockedCollector(name: string, since: number): StoreWork<PlannedCollect
 }
 
 /** Deletes uncollected rows after the current hour, which a wrong clock has written. @returns whether there may be more */
-function* withdraw({ id, planned }: PlannedCollector, now: number): StoreWork<boolean> {
+function* withdraw({ id, planned: plannedHour }: PlannedCollector, now: number): StoreWork<boolean> {
   const gaps = yield* query<{ hour: number }>(sql`
     DELETE FROM tidegauge.collection WHERE collector = ${id} AND hour IN (
       SELECT hour FROM tidegauge.collection WHERE collector = ${id} AND state = 0 AND hour > ${now}
       UNION SELECT hour FROM tidegauge.collection WHERE collector = ${id} AND state = 2 AND hour > ${now}
       LIMIT ${commitRowsMax}) RETURNING hour`)
   if (gaps.length === 0) return false
-  const oldest = gaps.reduce((least, { hour }) => Math.min(least, hour), planned ?? 0)
-  if (planned !== null)
-    yield* write(sql`UPDATE tidegauge.planned SET hour = ${oldest - 1} WHERE collector = ${id} AND hour >= ${oldest}`)
+  const oldestHour = gaps.reduce((least, { hour }) => Math.min(least, hour), plannedHour ?? 0)
+  if (plannedHour !== null)
+    yield* write(
+      sql`UPDATE tidegauge.planned SET hour = ${oldestHour - 1} WHERE collector = ${id} AND hour >= ${oldestHour}`,
+    )
   return true
 }
 
 /** Deletes uncollected rows of hours that are not expected any more. */
-function* withdrawUnexpected({ id }: PlannedCollector, { at }: Pick<HourPlan, 'at'>): StoreWork<void> {
-  if (!at) return
+function* withdrawUnexpected({ id }: PlannedCollector, { at: dayHours }: Pick<HourPlan, 'at'>): StoreWork<void> {
+  if (!dayHours) return
   for (const state of [0, 2] as const) {
     yield* write(sql`DELETE FROM tidegauge.collection WHERE collector = ${id} AND state = ${text(`${state}`)}
-      AND NOT hour % 24 ${isIn('integer', at)}`)
+      AND NOT hour % 24 ${isIn('integer', dayHours)}`)
   }
 }
 

@@ -51,23 +51,23 @@ export interface Enqueued {
  * @returns the counts of new and changed metrics, and those that no process can have sent before the commit
  */
 export function enqueue(
-  into: EnqueuedInto,
+  target: EnqueuedInto,
   { acceptedValues, mode, nowMs }: EnqueueRequest,
 ): Enqueued & { readonly unsent: readonly Metric[] } {
   const sum = { metrics: 0, corrected: 0, digest: 0 }
   const unsent: Metric[] = []
   for (const one of acceptedValues) {
-    const entry = entryOf(into, one, nowMs)
-    const before = into.changes.at(entry.row)
-    if (!before) {
-      enter(into, entry)
+    const entry = entryOf(target, one, nowMs)
+    const rowBefore = target.changes.at(entry.row)
+    if (!rowBefore) {
+      enter(target, entry)
       sum.metrics += 1
       sum.digest += digestOf(entry.row)
       // A corrected metric without a value may have been delivered and pruned.
       if (mode === 'first-stands' && !entry.isPrivate) unsent.push(entry.metric)
-    } else if (mode === 'correct' && correct(into, entry, before)) {
+    } else if (mode === 'correct' && correct(target, entry, rowBefore)) {
       sum.corrected += 1
-      sum.digest += digestOf(entry.row) - digestOf(before)
+      sum.digest += digestOf(entry.row) - digestOf(rowBefore)
     }
   }
   return { ...sum, unsent }
@@ -92,30 +92,30 @@ function stateUnheld(isPrivate: boolean): 'private' | 'due' {
   return isPrivate ? 'private' : 'due'
 }
 
-function enter(into: EnqueuedInto, entry: EnqueuedValue): void {
-  into.changes.add(entry.row)
-  if (entry.hold) detain(into, entry, entry.hold)
-  else describeFrom(into, entry)
+function enter(target: EnqueuedInto, entry: EnqueuedValue): void {
+  target.changes.add(entry.row)
+  if (entry.hold) detain(target, entry, entry.hold)
+  else describeFrom(target, entry)
 }
 
 /** @returns whether the value changes, or the unit that it is held for */
-function correct(into: EnqueuedInto, entry: EnqueuedValue, before: OutboxRow): boolean {
+function correct(target: EnqueuedInto, entry: EnqueuedValue, rowBefore: OutboxRow): boolean {
   const { row, metric, hold, isPrivate } = entry
-  const { changes, heldUnits } = into
-  const from = stateOf(before.state)
+  const { changes, heldUnits } = target
+  const from = stateOf(rowBefore.state)
   const isPublished = from === 'private' && !isPrivate
   const isHeldForUnit = from === 'held' && heldUnits.has(placeKey(row))
   const isUnitChanged = isHeldForUnit && (hold?.kind !== 'unit' || heldUnits.get(placeKey(row)) !== metric.unit)
-  const isChanged = before.value !== row.value || isPublished || isUnitChanged
+  const isChanged = rowBefore.value !== row.value || isPublished || isUnitChanged
   if (!isChanged || from === 'dropped') return false
   // A plausible value in place of one that was not: a person has not seen it yet.
   const isStillHeld = from === 'held' && !isHeldForUnit && !hold
   const to = isStillHeld || hold ? 'held' : stateUnheld(isPrivate)
-  changes.replace(before, row.value, to, row.collectedMs)
-  if (isStillHeld) changes.remark(row, `; its value was ${before.value}, and is ${row.value} now`)
+  changes.replace(rowBefore, row.value, to, row.collectedMs)
+  if (isStillHeld) changes.remark(row, `; its value was ${rowBefore.value}, and is ${row.value} now`)
   else changes.free(row)
-  if (hold) detain(into, entry, hold)
-  if (to !== 'held') describeFrom(into, entry)
+  if (hold) detain(target, entry, hold)
+  if (to !== 'held') describeFrom(target, entry)
   // A held metric is on its way only if it was due before, and is listed then.
   if (isPrivate) changes.settle(row)
   else if (from !== 'held' && from !== 'private') changes.correct(row, row.collectedMs)

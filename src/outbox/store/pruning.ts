@@ -15,14 +15,14 @@ export class OldValues {
   }
 
   /** Deletes one commit's worth. @returns whether there may be more */
-  async pruneSome(before: Hour): Promise<boolean> {
+  async pruneSome(firstKeptHour: Hour): Promise<boolean> {
     // Rows that are still due are read each time: once an hour is enough.
-    if (before === this.#done) return false
-    const hasMore = await this.#database.write(() => prune(hourNumber(before)), {
+    if (firstKeptHour === this.#done) return false
+    const hasMore = await this.#database.write(() => prune(hourNumber(firstKeptHour)), {
       durability: 'unsynced',
       isOptional: true,
     })
-    if (!hasMore) this.#done = before
+    if (!hasMore) this.#done = firstKeptHour
     return hasMore
   }
 }
@@ -32,17 +32,17 @@ interface OldRow extends MetricPlace {
   readonly state: number
 }
 
-function* prune(before: number): StoreWork<boolean> {
-  yield* write(sql`DELETE FROM tidegauge.unsuccessful_flush WHERE last_ms < ${before * hourMs}`)
-  const old = sql`hour < ${before} AND state IN (1, 4, 6)`
+function* prune(firstKeptHour: number): StoreWork<boolean> {
+  yield* write(sql`DELETE FROM tidegauge.unsuccessful_flush WHERE last_ms < ${firstKeptHour * hourMs}`)
+  const condition = sql`hour < ${firstKeptHour} AND state IN (1, 4, 6)`
   const records = yield* query<{ protocol: number }>(
-    sql`SELECT protocol FROM tidegauge.outbox WHERE ${old} ORDER BY hour, metric LIMIT ${commitRowsMax}`,
+    sql`SELECT protocol FROM tidegauge.outbox WHERE ${condition} ORDER BY hour, metric LIMIT ${commitRowsMax}`,
   )
   if (records.length === 0) return false
   const protocols = yield* query<{ id: number }>(sql`SELECT id FROM tidegauge.protocol
     WHERE id ${isIn('integer', [...new Set(records.map(({ protocol }) => protocol))])} ORDER BY id ${forUpdate}`)
   const oldRows = yield* query<OldRow>(sql`DELETE FROM tidegauge.outbox WHERE (hour, metric) IN (
-      SELECT hour, metric FROM tidegauge.outbox WHERE ${old}
+      SELECT hour, metric FROM tidegauge.outbox WHERE ${condition}
         AND protocol ${isIn(
           'integer',
           protocols.map(({ id }) => id),

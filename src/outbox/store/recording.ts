@@ -63,7 +63,7 @@ export function* recordOutcomes(outcomes: readonly RecordedOutcome[]): StoreWork
     ),
     provenanceNumbers(outcomes.flatMap(({ outcome }) => outcome.provenance ?? [])),
   )
-  const into = yield* loadedMetrics(outcomes, collectors)
+  const target = yield* loadedMetrics(outcomes, collectors)
   const results = new Map<RecordedOutcome, RecordResult>()
   const hours = outcomes.flatMap((recordedOutcome): EndedHour[] => {
     const { acceptedValues, provenance, collector: name, inputChanges } = recordedOutcome.outcome
@@ -71,18 +71,20 @@ export function* recordOutcomes(outcomes: readonly RecordedOutcome[]): StoreWork
     const collector = collectors.get(name)
     // Without values there is nothing to refuse, and no row to change.
     if (collector === undefined) return []
-    const { unsent, ...enqueued } = enqueue(into, { acceptedValues, mode, nowMs: recordedOutcome.nowMs })
-    results.set(recordedOutcome, { enqueued, unsent })
+    const { unsent, ...enqueuedCounts } = enqueue(target, { acceptedValues, mode, nowMs: recordedOutcome.nowMs })
+    results.set(recordedOutcome, { enqueued: enqueuedCounts, unsent })
     const number = provenance ? (provenances.get(provenanceKey(provenance)) ?? null) : null
-    return [{ ...recordedOutcome, collector, enqueued, provenance: number }]
+    return [{ ...recordedOutcome, collector, enqueued: enqueuedCounts, provenance: number }]
   })
-  yield* into.changes.write()
+  yield* target.changes.write()
   yield* writePins(hours)
   yield* renewDerived(dependents, {
-    renewedValues: into.changes.renewed,
-    metricsByNumber: new Map([...into.metricsById.values()].map(one => [one.number, one])),
+    renewedValues: target.changes.renewed,
+    metricsByNumber: new Map([...target.metricsById.values()].map(one => [one.number, one])),
     latest: hourNumber(hourAt(outcomes.reduce((most, { nowMs }) => Math.max(most, nowMs), 0))),
-    recorded: new Set(hours.map(({ outcome, collector }) => hourKey({ hour: hourNumber(outcome.hour), collector }))),
+    recordedKeys: new Set(
+      hours.map(({ outcome, collector }) => hourKey({ hour: hourNumber(outcome.hour), collector })),
+    ),
   })
   yield* endHours(hours)
   return outcomes.map(one => results.get(one) ?? nothing)
@@ -124,27 +126,27 @@ function* loadedMetrics(outcomes: readonly RecordedOutcome[], collectors: Number
   return { metricsById: byId, changes: new MetricChanges(stored), heldUnits: yield* heldUnits(stored) }
 }
 
-function endOf({ outcome: { failure, unexpected }, isPart, nowMs }: RecordedOutcome): ReadingEnd {
+function endOf({ outcome: { failure, unexpected: isUnexpected }, isPart, nowMs }: RecordedOutcome): ReadingEnd {
   if (isPart) return { kind: 'none' }
   if (!failure) return { kind: 'collected' }
-  return unexpected ? { kind: 'none' } : { kind: 'failed', ...failure, nowMs }
+  return isUnexpected ? { kind: 'none' } : { kind: 'failed', ...failure, nowMs }
 }
 
 function* endHours(hours: readonly EndedHour[]): StoreWork<void> {
-  const before = yield* storedHours(hours.map(hourOf))
-  const isCounted = (one: EndedHour) => !before.has(hourKey(hourOf(one))) && endOf(one).kind === 'collected'
+  const rowsBefore = yield* storedHours(hours.map(hourOf))
+  const isCounted = (one: EndedHour) => !rowsBefore.has(hourKey(hourOf(one))) && endOf(one).kind === 'collected'
   const counts = yield* storedCounts(hours.filter(isCounted).map(hourOf))
-  const after = hours.flatMap(endedHour => {
+  const rowsAfter = hours.flatMap(endedHour => {
     const hour = hourOf(endedHour)
     const { enqueued, provenance, outcome } = endedHour
     const count = counts.get(hourKey(hour)) ?? enqueued
     const isChanged = enqueued.metrics + enqueued.corrected > 0
     const stored = { metrics: count.metrics, digest: count.digest, inputChanges: outcome.inputChanges }
     const whose = isChanged || isCounted(endedHour) ? provenance : null
-    const row = endOfHour(before.get(hourKey(hour)), endOf(endedHour), { ...stored, provenance: whose })
+    const row = endOfHour(rowsBefore.get(hourKey(hour)), endOf(endedHour), { ...stored, provenance: whose })
     return row ? [{ ...hour, ...row }] : []
   })
-  yield* writeHours(after)
+  yield* writeHours(rowsAfter)
   yield* noteFailures(hours)
 }
 
@@ -226,14 +228,14 @@ function* noteFailures(hours: readonly EndedHour[]): StoreWork<void> {
     yield* write(sql`DELETE FROM tidegauge.backfill_failure
       WHERE (hour, collector) IN (SELECT hour, collector FROM ${rows(placeColumns, collectedPlaces)} AS collected)`)
   }
-  const unread = hours.flatMap(hourEnd => {
-    const { failure, unexpected } = hourEnd.outcome
-    if (hourEnd.isPart || !failure || !unexpected) return []
+  const failureRows = hours.flatMap(hourEnd => {
+    const { failure, unexpected: isUnexpected } = hourEnd.outcome
+    if (hourEnd.isPart || !failure || !isUnexpected) return []
     return [[...pairOf(hourEnd), hourEnd.nowMs, JSON.stringify(faultRecord(failure.fault))]]
   })
-  if (unread.length === 0) return
+  if (failureRows.length === 0) return
   yield* write(sql`INSERT INTO tidegauge.backfill_failure (hour, collector, at_ms, fault)
-    SELECT hour, collector, at_ms, fault FROM ${rows({ ...placeColumns, at_ms: 'bigint', fault: 'text' }, unread)} AS unread
+    SELECT hour, collector, at_ms, fault FROM ${rows({ ...placeColumns, at_ms: 'bigint', fault: 'text' }, failureRows)} AS unread
     WHERE NOT EXISTS (SELECT 1 FROM tidegauge.collection
       WHERE collection.hour = unread.hour AND collection.collector = unread.collector AND collection.state = 1)
     ON CONFLICT (hour, collector) DO UPDATE SET at_ms = excluded.at_ms, fault = excluded.fault`)
@@ -303,10 +305,10 @@ const noHash = Buffer.alloc(32)
 function* writePins(hours: readonly EndedHour[]): StoreWork<void> {
   // Every value is now as of these blocks, whatever it was read at before.
   const isWhole = ({ outcome: { failure, mode }, isPart }: EndedHour) => !isPart && !failure && mode === 'correct'
-  const whole = hours.filter(isWhole).map(({ outcome, collector }) => [hourNumber(outcome.hour), collector])
-  if (whole.length > 0) {
+  const wholePlaces = hours.filter(isWhole).map(({ outcome, collector }) => [hourNumber(outcome.hour), collector])
+  if (wholePlaces.length > 0) {
     yield* write(sql`DELETE FROM tidegauge.pin WHERE (hour, collector) IN (
-      SELECT hour, collector FROM ${rows(placeColumns, whole)} AS whole)`)
+      SELECT hour, collector FROM ${rows(placeColumns, wholePlaces)} AS whole)`)
   }
   for (const one of hours) {
     const { enqueued, outcome, collector } = one
@@ -363,12 +365,14 @@ export function* deletePins(
   hour: Hour,
   confirmation?: { readonly chainId: number; readonly block: AsOfBlock },
 ): StoreWork<void> {
-  const of = sql`hour = ${hourNumber(hour)} AND collector = (SELECT id FROM tidegauge.collector WHERE name = ${collector})`
+  const condition = sql`hour = ${hourNumber(hour)} AND collector = (SELECT id FROM tidegauge.collector WHERE name = ${collector})`
   // The key begins with the chain, and there are few.
   if (!confirmation) {
-    yield* write(sql`DELETE FROM tidegauge.pin WHERE chain IN (SELECT DISTINCT chain FROM tidegauge.pin) AND ${of}`)
+    yield* write(
+      sql`DELETE FROM tidegauge.pin WHERE chain IN (SELECT DISTINCT chain FROM tidegauge.pin) AND ${condition}`,
+    )
     return
   }
   yield* write(sql`DELETE FROM tidegauge.pin
-    WHERE chain = ${confirmation.chainId} AND hash = ${hashBytes(confirmation.block)} AND ${of}`)
+    WHERE chain = ${confirmation.chainId} AND hash = ${hashBytes(confirmation.block)} AND ${condition}`)
 }

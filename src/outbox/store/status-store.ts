@@ -94,13 +94,13 @@ export class StoreStatus implements StatusStore {
     const deadOrHeld: DeadOrHeldHour[] = []
     for (let last = to; last >= from; last = hourAfter(last, -hoursTogether)) {
       const first = Math.max(from, hourAfter(last, 1 - hoursTogether)) as Hour
-      const [faulty, waiting] = await this.#database.read(() =>
+      const [failedRows, deadOrHeldRows] = await this.#database.read(() =>
         together(faultyRows(first, last), deadOrHeldHours(first, last)),
       )
       for (let hour = last; hour >= first; hour = hourAfter(hour, -1)) {
         if (failures.length + deadOrHeld.length >= limit) return { failed: failures, deadOrHeld }
-        failures.push(...faulty.filter(row => row.hour === hour))
-        deadOrHeld.push(...waiting.filter(row => row.hour === hour))
+        failures.push(...failedRows.filter(row => row.hour === hour))
+        deadOrHeld.push(...deadOrHeldRows.filter(row => row.hour === hour))
       }
       await this.#database.rest()
     }
@@ -116,19 +116,19 @@ export class StoreStatus implements StatusStore {
   }
 
   async newestDelivered(collectors: readonly string[], upTo: Hour, nowMs: number): Promise<ReadonlyMap<string, Hour>> {
-    const newest = new Map<string, Hour>()
+    const newestHours = new Map<string, Hour>()
     for (const collector of collectors) {
       const memory = this.#newestDelivered.get(collector)
       const isKnown = memory && Math.abs(nowMs - memory.atMs) < deliveredKnownMs
       if (!isKnown) await this.#database.rest()
       const hour = isKnown ? memory.hour : await this.#database.readEach(() => newestDelivered(collector, upTo))
       if (hour === undefined) continue
-      newest.set(collector, hour)
+      newestHours.set(collector, hour)
       const isFresh = hourNumber(upTo) - hourNumber(hour) < freshHours
       if (isFresh) this.#newestDelivered.delete(collector)
       else if (!isKnown) this.#newestDelivered.set(collector, { hour, atMs: nowMs })
     }
-    return newest
+    return newestHours
   }
 
   gapCounts(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly GapCount[]> {
@@ -139,20 +139,21 @@ export class StoreStatus implements StatusStore {
 function* latenessOf(wanted: LatenessWanted): StoreWork<Lateness> {
   const { collectors, protocolIds, destinations: names, hour } = wanted
   const ids = collectors.map(({ id }) => id)
-  const [late, hoursWithoutRow, hourRows, oldest, metrics, deadAndHeld, destinations] = yield* together(
-    lateCollectors(ids, hour),
-    unplannedHours(collectors, hour),
-    rowsBetween(hour, hour),
-    dueHour('oldest', protocolIds, hour),
-    dueUpTo(protocolIds, hour),
-    deadAndHeldCounts(hour, protocolIds),
-    destinationStates(names),
-  )
+  const [overdueCollectors, hoursWithoutRow, hourRows, oldestHour, metrics, deadAndHeld, destinations] =
+    yield* together(
+      lateCollectors(ids, hour),
+      unplannedHours(collectors, hour),
+      rowsBetween(hour, hour),
+      dueHour('oldest', protocolIds, hour),
+      dueUpTo(protocolIds, hour),
+      deadAndHeldCounts(hour, protocolIds),
+      destinationStates(names),
+    )
   return {
-    ...{ late: withUnread(late, hoursWithoutRow, hour), deadAndHeld, destinations },
+    ...{ late: withUnread(overdueCollectors, hoursWithoutRow, hour), deadAndHeld, destinations },
     missing: hoursWithoutRow.flatMap(({ name, fault }) => (fault === null ? name : [])),
     gaps: hourRows.filter(({ state }) => state === 'gap'),
-    ...(oldest !== undefined && { due: { oldest, metrics } }),
+    ...(oldestHour !== undefined && { due: { oldest: oldestHour, metrics } }),
   }
 }
 
@@ -166,13 +167,17 @@ function* oldestHours(
   protocolIds: readonly string[],
   latest: Hour,
 ): StoreWork<OldestHours> {
-  const [late, collected, held] = yield* together(
+  const [overdueCollectors, collectedHour, heldHour] = yield* together(
     lateCollectors(collectors, latest),
     dueHour('oldest', protocolIds, latest),
     oldestHeld(protocolIds, latest),
   )
-  const oldest = late.map(each => each.oldest)
-  return { due: oldest.length === 0 ? undefined : (Math.min(...oldest) as Hour), collected, held }
+  const oldest = overdueCollectors.map(each => each.oldest)
+  return {
+    due: oldest.length === 0 ? undefined : (Math.min(...oldest) as Hour),
+    collected: collectedHour,
+    held: heldHour,
+  }
 }
 
 interface CurveValue extends MetricPlace {
@@ -189,11 +194,11 @@ function curveValues(from: Hour, to: Hour): StoreWork<CurveValue[]> {
 /** The curves of values that are sorted by hour, in the order in which the metrics were first stored. */
 function* curvesOf(values: readonly CurveValue[], from: Hour, to: Hour): StoreWork<MetricCurve[]> {
   const curves = new Map<number, { latest: CurveValue; readonly values: (number | null)[] }>()
-  const [oldest, hours] = [hourNumber(from), hourNumber(to) - hourNumber(from) + 1]
+  const [oldestHour, hours] = [hourNumber(from), hourNumber(to) - hourNumber(from) + 1]
   for (const row of values) {
     const curve = curves.get(row.metric) ?? { latest: row, values: Array<null>(hours).fill(null) }
     curve.latest = row
-    if (isValid(row)) curve.values[row.hour - oldest] = row.value
+    if (isValid(row)) curve.values[row.hour - oldestHour] = row.value
     curves.set(row.metric, curve)
   }
   const latestRows = [...curves.values()].map(({ latest }) => latest)

@@ -169,11 +169,11 @@ export function* pasts(metrics: readonly ValueToJudge[]): StoreWork<(Past | unde
     return own ? [{ hour: hourNumber(hour), metric: own.number, isOfNone }] : []
   })
   const previous = yield* lastValues(places, 1, 1)
-  const missing = () => places.filter(place => !previous.has(placeKey(place)))
-  for (const [key, value] of yield* lastValues(missing(), 2, jumpHoursMax)) previous.set(key, value)
+  const findMissing = () => places.filter(place => !previous.has(placeKey(place)))
+  for (const [key, value] of yield* lastValues(findMissing(), 2, jumpHoursMax)) previous.set(key, value)
   // It was held for longer than a day: twice as far each time, since the last value is most often near.
   for (let farthest = jumpHoursMax; farthest < yearHours; farthest *= 2) {
-    const ofNone = missing().filter(({ isOfNone }) => isOfNone)
+    const ofNone = findMissing().filter(({ isOfNone }) => isOfNone)
     for (const [key, value] of yield* lastValues(ofNone, farthest + 1, 2 * farthest)) previous.set(key, value)
   }
   return metrics.map(({ id, hour }) => {
@@ -255,14 +255,14 @@ export function* metricsBetween(from: Hour, to: Hour): StoreWork<StoredMetric[]>
 /** As `StatusStore.newest`: hour by hour backwards, until each metric has been found. */
 export function* newestMetrics(from: Hour, to: Hour, withDropped: boolean): StoreWork<StoredMetric[]> {
   const count = yield* first<{ metrics: number }>(sql`SELECT count(*) AS metrics FROM tidegauge.metric`)
-  const newest = new Map<number, RawValue>()
-  for (let hour = to; hour >= from && newest.size < (count?.metrics ?? 0); hour = hourAfter(hour, -1)) {
+  const newestByMetric = new Map<number, RawValue>()
+  for (let hour = to; hour >= from && newestByMetric.size < (count?.metrics ?? 0); hour = hourAfter(hour, -1)) {
     const own = yield* query<RawValue>(sql`
       SELECT hour, metric, state, value FROM tidegauge.outbox WHERE hour = ${hourNumber(hour)}`)
     const counted = own.filter(({ state }) => withDropped || state !== stateNumber('dropped'))
-    for (const row of counted) if (!newest.has(row.metric)) newest.set(row.metric, row)
+    for (const row of counted) if (!newestByMetric.has(row.metric)) newestByMetric.set(row.metric, row)
   }
-  const sorted = [...newest.values()].sort((a, b) => a.metric - b.metric)
+  const sorted = [...newestByMetric.values()].sort((a, b) => a.metric - b.metric)
   return yield* storedMetrics(sorted, sql`hour BETWEEN ${hourNumber(from)} AND ${hourNumber(to)}`)
 }
 
@@ -327,7 +327,7 @@ type RawHistory = RawValue & { [K in keyof Detention]: Detention[K] | null } & {
 export function* metricHistory(id: MetricId, from?: Hour, to?: Hour): StoreWork<HistoryEntry[]> {
   const knownMetric = (yield* metricsById([id])).get(id)
   if (!knownMetric) return []
-  const [records, earlier] = yield* together(
+  const [records, earlierValues] = yield* together(
     query<RawHistory>(sql`
       WITH RECURSIVE ${hoursOf('outbox', from, to)}
       SELECT outbox.hour, outbox.metric, outbox.state, outbox.value, outbox.collected_ms AS "collectedMs",
@@ -340,7 +340,7 @@ export function* metricHistory(id: MetricId, from?: Hour, to?: Hour): StoreWork<
       WHERE metric = ${knownMetric.number} AND hour BETWEEN ${from === undefined ? 0 : storedHour(from)}
         AND ${storedHour(to ?? endOfTime)} ORDER BY hour, until_ms`),
   )
-  const byHour = Map.groupBy(earlier, ({ hour }) => hour)
+  const byHour = Map.groupBy(earlierValues, ({ hour }) => hour)
   return records.map(row => {
     const { hour, collectedMs, deliveredMs, kind, reason, unit } = row
     const state = stateOf(row.state)
@@ -457,7 +457,7 @@ export function* oldestHeld(protocolIds: readonly string[], latest: Hour): Store
 
 /** Counts of all metrics, and why deliveries wait: a few small rows, whatever the number of metrics. */
 export function* backlogOf(): StoreWork<Backlog> {
-  const [counts, waiting] = yield* together(
+  const [counts, waitingStates] = yield* together(
     query<{ protocol: string; state: number; metrics: number }>(sql`
       SELECT protocol.name AS protocol, tally.state, tally.metrics
       FROM tidegauge.tally JOIN tidegauge.protocol ON protocol.id = tally.protocol`),
@@ -467,13 +467,26 @@ export function* backlogOf(): StoreWork<Backlog> {
     const { due, delivered, dead, dropped } = balanceOf(own)
     return [protocol, { due, finished: delivered + dead + dropped }] as const
   })
-  return { balance: balanceOf(counts), byProtocol: new Map(byProtocol), waiting }
+  return { balance: balanceOf(counts), byProtocol: new Map(byProtocol), waiting: waitingStates }
 }
 
 function balanceOf(counts: readonly { readonly state: number; readonly metrics: number }[]): Balance {
-  const of = (number: number) => counts.reduce((sum, { state, metrics }) => sum + (state === number ? metrics : 0), 0)
-  const [due, dead, held] = [of(stateNumber('due')), of(stateNumber('dead')), of(stateNumber('held'))]
-  const delivered = of(stateNumber('delivered')) + of(prunedNumber)
-  const [dropped, own] = [of(stateNumber('dropped')), of(stateNumber('private'))]
-  return { enqueued: due + delivered + dead + held, due, delivered, dead, held, dropped, private: own }
+  const countState = (number: number) =>
+    counts.reduce((sum, { state, metrics }) => sum + (state === number ? metrics : 0), 0)
+  const [dueCount, deadCount, heldCount] = [
+    countState(stateNumber('due')),
+    countState(stateNumber('dead')),
+    countState(stateNumber('held')),
+  ]
+  const deliveredCount = countState(stateNumber('delivered')) + countState(prunedNumber)
+  const [droppedCount, privateCount] = [countState(stateNumber('dropped')), countState(stateNumber('private'))]
+  return {
+    enqueued: dueCount + deliveredCount + deadCount + heldCount,
+    due: dueCount,
+    delivered: deliveredCount,
+    dead: deadCount,
+    held: heldCount,
+    dropped: droppedCount,
+    private: privateCount,
+  }
 }

@@ -62,15 +62,15 @@ type Results<T extends readonly StoreWork<unknown>[]> = { [K in keyof T]: T[K] e
 /** Does work side by side: what is asked at a time costs one round trip together. */
 export function* together<const T extends readonly StoreWork<unknown>[]>(...works: T): StoreWork<Results<T>> {
   const results: unknown[] = []
-  let open = works.map((work, place) => ({ work, place, step: work.next([]) }))
+  let openWorks = works.map((work, place) => ({ work, place, step: work.next([]) }))
   for (;;) {
-    for (const { step, place } of open) if (step.done) results[place] = step.value
-    open = open.filter(({ step }) => !step.done)
-    if (open.length === 0) return results as Results<T>
-    const statements = open.map(({ step }) => (step.done ? [] : step.value))
+    for (const { step, place } of openWorks) if (step.done) results[place] = step.value
+    openWorks = openWorks.filter(({ step }) => !step.done)
+    if (openWorks.length === 0) return results as Results<T>
+    const statements = openWorks.map(({ step }) => (step.done ? [] : step.value))
     const answers = yield statements.flat()
     let from = 0
-    open = open.map(({ work, place }, index) => {
+    openWorks = openWorks.map(({ work, place }, index) => {
       const own = answers.slice(from, from + (statements[index]?.length ?? 0))
       from += own.length
       return { work, place, step: work.next(own) }

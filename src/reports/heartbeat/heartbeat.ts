@@ -136,7 +136,7 @@ export class PingSender {
     await this.#last
   }
 
-  async #send(ping: Ping, enough: AbortSignal): Promise<boolean> {
+  async #send(ping: Ping, giveUpSignal: AbortSignal): Promise<boolean> {
     const { url, time, redactor, attemptsMax } = this.#deps
     const post = () => {
       const check = resolvePostAddress(url)
@@ -145,7 +145,7 @@ export class PingSender {
       return { url: pingUrl(check, ping.kind), contentType: 'text/plain; charset=utf-8', body }
     }
     const stop = this.#stopping.signal
-    const deps = { time, receiver: this.#receiver, redactor, stop, enough, ...(attemptsMax && { attemptsMax }) }
+    const deps = { time, receiver: this.#receiver, redactor, stop, giveUpSignal, ...(attemptsMax && { attemptsMax }) }
     return (await sendReport({ post, judge: judgePing }, deps)) !== 'left'
   }
 }

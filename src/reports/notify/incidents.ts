@@ -72,22 +72,27 @@ export function firstIncidents(seen: readonly SeenTrouble[]): Incidents {
  * @param look all troubles of now
  */
 export function afterLook(
-  before: Incidents,
+  incidentsBefore: Incidents,
   look: readonly SeenTrouble[],
   nowMs: number,
 ): { readonly incidents: Incidents; readonly notices: readonly Notice[] } {
-  const troubles = look.filter(isNews(before))
-  const followed = before.open.map(incident => followedBy(incident, troubles, nowMs))
-  const over = followed.filter(incident => isOver(incident, nowMs))
-  const open = followed.filter(incident => !over.includes(incident))
-  const owned = new Set(open.flatMap(({ kind, subjects }) => subjects.map(subject => keyOf({ kind, subject }))))
-  const strong = troubles.filter(trouble => !trouble.isWeak && !owned.has(keyOf(trouble)))
-  const fresh = strong.map(trouble => freshOf(before, trouble, nowMs))
+  const troubles = look.filter(isNews(incidentsBefore))
+  const followed = incidentsBefore.open.map(incident => followedBy(incident, troubles, nowMs))
+  const endedIncidents = followed.filter(incident => isOver(incident, nowMs))
+  const openIncidents = followed.filter(incident => !endedIncidents.includes(incident))
+  const openKeys = new Set(
+    openIncidents.flatMap(({ kind, subjects }) => subjects.map(subject => keyOf({ kind, subject }))),
+  )
+  const strong = troubles.filter(trouble => !trouble.isWeak && !openKeys.has(keyOf(trouble)))
+  const unreportedTroubles = strong.map(trouble => freshOf(incidentsBefore, trouble, nowMs))
   const begins = strong.filter(({ beginsAfterMs = beginMs }, place) => {
-    return elapsedMs(fresh[place]?.sinceMs ?? nowMs, nowMs) >= beginsAfterMs
+    return elapsedMs(unreportedTroubles[place]?.sinceMs ?? nowMs, nowMs) >= beginsAfterMs
   })
   const newKinds = troubleKinds.filter(kind => begins.some(trouble => trouble.kind === kind))
-  const past = [...pastAfter(before.past, nowMs), ...over.flatMap(incident => pastsOf(incident, nowMs))]
+  const past = [
+    ...pastAfter(incidentsBefore.past, nowMs),
+    ...endedIncidents.flatMap(incident => pastsOf(incident, nowMs)),
+  ]
   const news = newKinds.map(kind => {
     const isWithIt = (trouble: SeenTrouble) => trouble.beginsAfterMs === undefined || begins.includes(trouble)
     const ofKind = strong.filter(trouble => trouble.kind === kind && isWithIt(trouble))
@@ -99,19 +104,19 @@ export function afterLook(
     const notice = beginNotice(kind, hour, ofKind)
     return { notice, incident: { kind, subjects, hour: hourNumber(hour), what: notice.what, beganMs: nowMs, times } }
   })
-  const nowOpen = [...open, ...news.map(({ incident }) => incident)]
+  const nowOpen = [...openIncidents, ...news.map(({ incident }) => incident)]
   const isOpen = (key: string) =>
     nowOpen.some(({ kind, subjects }) => subjects.some(subject => keyOf({ kind, subject }) === key))
   return {
     incidents: {
       open: nowOpen,
-      fresh: fresh.filter(one => !isOpen(keyOf(one))),
+      fresh: unreportedTroubles.filter(one => !isOpen(keyOf(one))),
       past: past.filter(one => !isOpen(keyOf(one))),
       // A trouble of a gap is kept until it was reported.
-      lost: { ...lostIn(look), ...lostUnreported(before, look, isOpen) },
+      lost: { ...lostIn(look), ...lostUnreported(incidentsBefore, look, isOpen) },
     },
     notices: [
-      ...over.map(({ kind, hour, what, beganMs, clearSinceMs = nowMs }) =>
+      ...endedIncidents.map(({ kind, hour, what, beganMs, clearSinceMs = nowMs }) =>
         overNotice(kind, hourFromNumber(hour), what, elapsedMs(beganMs, clearSinceMs)),
       ),
       ...news.map(({ notice }) => notice),

@@ -76,24 +76,24 @@ export class Notifier {
 
   async #look(): Promise<void> {
     const { look, time, redactor, outbox } = this.#deps
-    const before = this.#state ?? stateFrom(await outbox.reports.read('notify'))
+    const stateBefore = this.#state ?? stateFrom(await outbox.reports.read('notify'))
     // Each is a line of a message, which has others' words.
     const line = (text: string) => redactor.redact(oneLine(text))
-    const clean = ({ what, why, do: instruction }: TroubleWords) => {
+    const redactWords = ({ what, why, do: instruction }: TroubleWords) => {
       return { what: line(what), why: line(why), do: line(instruction) }
     }
     const troubles = (await look()).map(trouble => ({
       ...trouble,
-      ...clean(trouble),
-      ...(trouble.items && { items: trouble.items.map(clean) }),
+      ...redactWords(trouble),
+      ...(trouble.items && { items: trouble.items.map(redactWords) }),
     }))
-    const incidentsBefore = before?.incidents ?? firstIncidents(troubles)
+    const incidentsBefore = stateBefore?.incidents ?? firstIncidents(troubles)
     const { incidents, notices } = afterLook(incidentsBefore, troubles, time.nowMs())
     // Read again: a receiver may have accepted a notice meanwhile.
-    const queue = waitingIn((this.#state ?? before)?.queue ?? [], name => this.#names.includes(name))
+    const queue = waitingIn((this.#state ?? stateBefore)?.queue ?? [], name => this.#names.includes(name))
     const newEntries = notices.map(one => ({ notice: one, receivers: this.#names }))
     // With since when a trouble lasts, and is over: another daemon may look next.
-    const isNews = notices.length > 0 || !before || JSON.stringify(incidents) !== JSON.stringify(incidentsBefore)
+    const isNews = notices.length > 0 || !stateBefore || JSON.stringify(incidents) !== JSON.stringify(incidentsBefore)
     this.#state = { incidents, queue: [...queue, ...newEntries].slice(-waitingMax) }
     if (isNews || !this.#isStored) await this.#save()
     for (const sender of this.#senders) sender.wake()
@@ -167,22 +167,22 @@ class NoticeSender {
 
   /** Stops it; resolves when nothing is on its way any more. */
   async stop(): Promise<void> {
-    const stopping = this.#loop.stop()
+    const loopEnd = this.#loop.stop()
     this.wake()
-    const waiting = new AbortController()
-    const grace = this.#deps.time.sleep(graceMs, waiting.signal).catch(() => {})
-    await Promise.race([stopping, grace])
-    waiting.abort()
+    const sleepController = new AbortController()
+    const grace = this.#deps.time.sleep(graceMs, sleepController.signal).catch(() => {})
+    await Promise.race([loopEnd, grace])
+    sleepController.abort()
     this.#aborting.abort(new Error('stopped'))
-    await stopping
+    await loopEnd
   }
 
-  async #pass(enough: AbortSignal): Promise<void> {
+  async #pass(giveUpSignal: AbortSignal): Promise<void> {
     const { time, redactor } = this.#deps
     const [receiver, notices] = [this.#receiver, this.#notices]
     await this.#wake.promise
     this.#wake = Promise.withResolvers<void>()
-    for (let next = notices.next(); next && !enough.aborted; next = notices.next()) {
+    for (let next = notices.next(); next && !giveUpSignal.aborted; next = notices.next()) {
       const notice = next
       const end = await sendReport(
         { post: () => receiver.post(notice), judge: receiver.judge },
@@ -191,13 +191,13 @@ class NoticeSender {
           receiver: this.#log,
           redactor,
           stop: this.#aborting.signal,
-          enough,
+          giveUpSignal,
           attemptsMax,
         },
       )
-      if (end === 'left' && enough.aborted) return
+      if (end === 'left' && giveUpSignal.aborted) return
       await notices.done(notice)
-      await time.sleep(paceMs, enough).catch(() => {})
+      await time.sleep(paceMs, giveUpSignal).catch(() => {})
     }
   }
 }

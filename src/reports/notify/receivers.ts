@@ -129,9 +129,9 @@ const titles: Readonly<Record<Notice['trouble'], string>> = {
 }
 
 /** A notice as plain text for a chat. At most about 3,200 characters, which fit into one message of Telegram. */
-function noticeText({ trouble, state, hour, what, why, do: instruction }: Notice): string {
+function noticeText({ trouble, state, hour, what: fact, why: reason, do: instruction }: Notice): string {
   const mark = state === 'begin' ? '🔴' : '🟢'
   const title = `${mark} Tidegauge: ${titles[trouble]}${state === 'over' ? ', over' : ''} (${hour})`
-  if (state === 'over') return [title, why, what].join('\n')
-  return [title, what, ...(why === '' ? [] : [`Why: ${why}`]), `Do: ${instruction}`].join('\n')
+  if (state === 'over') return [title, reason, fact].join('\n')
+  return [title, fact, ...(reason === '' ? [] : [`Why: ${reason}`]), `Do: ${instruction}`].join('\n')
 }

@@ -22,18 +22,18 @@ export interface TroubleInput extends ReadinessInput {
   readonly hour: Hour
   /** Lateness of that hour. */
   readonly lateness: Lateness
-  readonly unresolved: readonly UnresolvedCount[]
+  readonly unresolvedCounts: readonly UnresolvedCount[]
   /** Absent where the outbox belongs to one daemon. */
   readonly fleet?: Pick<FleetState, 'differing'> | undefined
 }
 
 /** All troubles of now. Pure. */
 export function troublesOf(input: TroubleInput): SeenTrouble[] {
-  const { destinations, lateness, unresolved } = input
+  const { destinations, lateness, unresolvedCounts } = input
   return [
     ...notDelivered(input),
     ...lateness.destinations.flatMap((state, index) => keyTrouble(destinations[index] ?? '', state, input)),
-    ...unresolved.map(count => unresolvedTrouble(count, input.host)),
+    ...unresolvedCounts.map(count => unresolvedTrouble(count, input.host)),
     ...notReady(input),
     ...standingBack(input),
   ]
@@ -51,12 +51,12 @@ function notDelivered(input: TroubleInput): SeenTrouble[] {
   const words = isWeak ? lateWords(input, false) : certain
   if (words.length === 0) return []
   const hours = [lateness.due?.oldest ?? hour, ...overdueOf(input, false).map(({ oldest }) => oldest)]
-  const oldest = hours.reduce((least, one) => (one < least ? one : least))
+  const oldestHour = hours.reduce((least, one) => (one < least ? one : least))
   return [
     {
       kind: 'not-delivered',
       subject: '',
-      hour: oldest,
+      hour: oldestHour,
       ...joinedWords(words),
       items: words,
       ...(isWeak && { isWeak }),
@@ -78,27 +78,27 @@ function overdueOf(input: TroubleInput, isCatchingUp: boolean): readonly LateCol
 
 function lateWords(input: TroubleInput, isCatchingUp: boolean, isReported = false): TroubleWords[] {
   const { lateness, host, hour } = input
-  const { due } = lateness
+  const { due: dueSummary } = lateness
   const isUndelivered = undeliveredSentences(lateness, host, isCatchingUp, input).length > 0
-  const { unplanned } = lateHours(input, lateness, isCatchingUp)
+  const { unplannedCollectors } = lateHours(input, lateness, isCatchingUp)
   return [
-    ...(due && isUndelivered && !isReported ? [undeliveredWords(due, lateness.destinations, host)] : []),
+    ...(dueSummary && isUndelivered && !isReported ? [undeliveredWords(dueSummary, lateness.destinations, host)] : []),
     ...overdueOf(input, isCatchingUp).map(uncollectedWords),
-    ...missingSentences(unplanned, hour, input).map(missingWords),
+    ...missingSentences(unplannedCollectors, hour, input).map(missingWords),
   ]
 }
 
 function undeliveredWords(
-  due: NonNullable<Lateness['due']>,
+  dueSummary: NonNullable<Lateness['due']>,
   destinations: readonly DestinationState[],
   host: string,
 ): TroubleWords {
   // Without the next try, which is over when a person reads it.
-  const why = destinations.flatMap(({ waiting }) => (waiting === undefined ? [] : [asSentence(waiting)]))
+  const reasons = destinations.flatMap(({ waiting }) => (waiting === undefined ? [] : [asSentence(waiting)]))
   const cures = new Set(destinations.flatMap(({ cure }) => cure ?? []))
   return {
-    what: undeliveredFact(due, host),
-    why: why.join('\n') || 'pushes are slower than what is collected',
+    what: undeliveredFact(dueSummary, host),
+    why: reasons.join('\n') || 'pushes are slower than what is collected',
     do: `nothing is lost, and delivery goes on automatically; ${stepFor(cures.size === 1 ? [...cures][0] : undefined)}`,
   }
 }
@@ -145,11 +145,11 @@ function keyTrouble(name: string, state: DestinationState, { host, nowMs }: Trou
 function unresolvedTrouble({ kind, collector, count, hour, reason }: UnresolvedCount, host: string): SeenTrouble {
   const trouble = { kind, subject: collector, hour, why: reason }
   const metrics = `${count} ${count === 1 ? 'metric' : 'metrics'} of ${collector}`
-  const newest = `the newest of ${hourText(hour)}`
+  const newestText = `the newest of ${hourText(hour)}`
   switch (kind) {
     case 'gap': {
       const hours = `${count} ${count === 1 ? 'hour' : 'hours'} in all`
-      const sentence = `${collector} has lost hours, which can no longer be collected: ${hours}, ${newest}`
+      const sentence = `${collector} has lost hours, which can no longer be collected: ${hours}, ${newestText}`
       return {
         ...trouble,
         what: sentence,
@@ -160,13 +160,13 @@ function unresolvedTrouble({ kind, collector, count, hour, reason }: UnresolvedC
     case 'dead':
       return {
         ...trouble,
-        what: `${host} refused ${metrics} for good, ${newest}`,
+        what: `${host} refused ${metrics} for good, ${newestText}`,
         do: 'tidegauge dead ls; then dead retry or dead drop',
       }
     case 'held':
       return {
         ...trouble,
-        what: `${metrics} ${count === 1 ? 'is' : 'are'} held, ${newest}`,
+        what: `${metrics} ${count === 1 ? 'is' : 'are'} held, ${newestText}`,
         do: 'tidegauge held ls; held show says what to do',
       }
   }
@@ -175,7 +175,7 @@ function unresolvedTrouble({ kind, collector, count, hour, reason }: UnresolvedC
 /** Why the daemon cannot go on as configured. */
 function notReady(input: TroubleInput): SeenTrouble[] {
   const { nowMs, lateness, configuration, outbox } = input
-  const full = outbox.health.fullSentence
+  const fullSentence = outbox.health.fullSentence
   const lockSentence = outbox.health.lockedSentence(nowMs)
   const part = (subject: string, what: string, why: string, instruction: string): SeenTrouble => {
     return { kind: 'not-ready', subject, hour: hourAt(nowMs), what, why, do: instruction }
@@ -188,33 +188,33 @@ function notReady(input: TroubleInput): SeenTrouble[] {
   const clockWarnings = clockSentences({ ...observation, startedAtMs: 0 }).map(why => {
     return { ...part('clock', 'the clock of this machine is wrong', why, 'set the clock right'), isWeak: true }
   })
-  const { refused, file } = configuration
+  const { refused: refusal, file } = configuration
   return [
-    ...(refused
+    ...(refusal
       ? [
           part(
             'configuration',
-            `${file} was changed and ${refused.isWaiting ? 'waits for its database' : 'is refused'}; the previous configuration stays in force`,
-            refused.reason,
+            `${file} was changed and ${refusal.isWaiting ? 'waits for its database' : 'is refused'}; the previous configuration stays in force`,
+            refusal.reason,
             'mend the file: it is read again at once',
           ),
         ]
       : []),
     ...(clock.length > 0 ? clock : clockWarnings),
-    ...(full === undefined
+    ...(fullSentence === undefined
       ? []
       : [
           outbox.health.isReadOnly
             ? part(
                 'read-only',
                 'the outbox can only be read: nothing new is collected',
-                full,
+                fullSentence,
                 'let it be written: collecting goes on automatically',
               )
             : part(
                 'disk',
                 'the disk is full: nothing new is collected',
-                full,
+                fullSentence,
                 'make room on the disk of the data folder: collecting goes on automatically',
               ),
         ]),

@@ -120,9 +120,9 @@ export class Asks {
     scope: Pick<Scope, 'waitsFor'>,
     hours?: number | undefined,
   ): RawReads {
-    const at = hoursBefore > 0 ? { chain, hoursBefore } : { chain }
+    const chainHour = hoursBefore > 0 ? { chain, hoursBefore } : { chain }
     const ask = (question: ChainQuestion, signal: AbortSignal) =>
-      scope.waitsFor(`chain ${chain}`, this.#askChain(run, { ...at, question }, signal))
+      scope.waitsFor(`chain ${chain}`, this.#askChain(run, { ...chainHour, question }, signal))
     return {
       async block(_hour, signal) {
         const reply = await ask({ kind: 'block' }, signal)
@@ -150,11 +150,11 @@ export class Asks {
   async list(
     run: string,
     name: string,
-    recent: boolean,
+    isRecent: boolean,
     scope: Pick<Scope, 'waitsFor'>,
     signal: AbortSignal,
   ): Promise<readonly Hex[]> {
-    const question = recent ? { list: name, recent } : { list: name }
+    const question = isRecent ? { list: name, recent: isRecent } : { list: name }
     const reply = await scope.waitsFor(`list ${name}`, this.#ask(run, question, signal))
     return reply.kind === 'list' ? reply.items : mismatch(`list ${name}`)
   }
@@ -229,12 +229,12 @@ export class ShownHttp {
   /** The answer to a request. @throws the Fault of the source. @param send sends it and follows redirects */
   async answerTo(
     { method, address, headers, body }: Pick<HttpRead, 'method' | 'headers' | 'body'> & { readonly address: URL },
-    as: HttpRead['as'],
+    format: HttpRead['as'],
     send: () => Promise<string>,
   ) {
     const place = this.#places
     this.#places += 1
-    const request = { as, method, url: address.href, headers, place, ...(body !== undefined && { body }) }
+    const request = { as: format, method, url: address.href, headers, place, ...(body !== undefined && { body }) }
     return this.#show(this.#requests === 'unsent' ? request : { ...request, answer: await answerOf(send) })
   }
 }

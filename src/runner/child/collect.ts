@@ -166,11 +166,11 @@ async function outcomeOf(output: unknown, preparation: Prepared, deps: RunDeps):
   const { labels, privateLabels } = preparation
   const returned = new Set(ownLabels(output))
   const meant = labels.filter(label => returned.has(label) || !privateLabels.has(label))
-  const waiting = meant.map(async label => {
+  const pendingEnds = meant.map(async label => {
     const settled = await settledOrLate(valueUnder(output, label), deps.signal)
     return labelEnd(label, settled, lateFault(deps.scope, deps.deadlineMs), preparation)
   })
-  const ends = [...(await Promise.all(waiting)), ...undeclaredEnds(output, labels)]
+  const ends = [...(await Promise.all(pendingEnds)), ...undeclaredEnds(output, labels)]
   return {
     readings: Object.fromEntries(ends.flatMap(end => (end.kind === 'reading' ? [[end.label, end.value]] : []))),
     failures: Object.fromEntries(ends.flatMap(end => (end.kind === 'failure' ? [[end.label, end.fault]] : []))),

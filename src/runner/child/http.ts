@@ -114,8 +114,8 @@ function withAttempts({ code, message, facts, fix }: Fault, attempts: number): F
 }
 
 function tooLongToWait({ code, facts }: Fault, attempts: number, notBeforeMs: number, nowMs: number): Fault {
-  const more = notBeforeMs - nowMs >= retryAfterMsMax ? ' or longer' : ''
-  const until = `${secondOf(notBeforeMs)}${more}`
+  const suffix = notBeforeMs - nowMs >= retryAfterMsMax ? ' or longer' : ''
+  const until = `${secondOf(notBeforeMs)}${suffix}`
   return new Fault(code, `${facts['host']} asks to wait until ${until}, past the deadline of this run`, {
     facts: { ...facts, attempts },
     fix: 'ask it less often, or with a key that allows more',
@@ -148,7 +148,7 @@ async function tryOnce(first: Hop, deps: AnswerDeps): Promise<Tried> {
 /** Follows redirects. Which ones are allowed is decided here, not by a library. */
 async function follow(
   first: Hop,
-  { network = sharedNetwork, slots, time, signal, request, as }: AnswerDeps,
+  { network = sharedNetwork, slots, time, signal, request, as: format }: AnswerDeps,
 ): Promise<Tried> {
   const statuses = request?.statuses ?? []
   let hop = first
@@ -158,7 +158,7 @@ async function follow(
     if (slot.kind === 'refused') throw heldBack(hop.address.host, slot.untilMs)
     const startMs = time.steadyMs()
     const limit = AbortSignal.any([signal, time.timeout(Math.max(1, Math.ceil(leftMs)))])
-    const hopEnd = await inSlot(getOnce(hop, { network, time, signal: limit, statuses, as }), slot.end, time)
+    const hopEnd = await inSlot(getOnce(hop, { network, time, signal: limit, statuses, as: format }), slot.end, time)
     if (hopEnd.kind !== 'redirects') return { ...hopEnd, deadlineAtMs: slot.deadlineAtMs }
     leftMs -= time.steadyMs() - startMs
     hop = nextHop(hop, hopEnd, hop.reach === 'any' ? network.cameFrom(hop.address.origin) : 'public')
@@ -171,17 +171,17 @@ async function follow(
 }
 
 /** The result of a request. Its slot ends with it, so that none is taken while another one is waited for. */
-async function inSlot(getting: Promise<Got>, end: (how: RequestEnd) => void, time: Time): Promise<Got> {
-  let how: RequestEnd = { kind: 'failed' }
+async function inSlot(pendingResult: Promise<Got>, end: (requestEnd: RequestEnd) => void, time: Time): Promise<Got> {
+  let requestEnd: RequestEnd = { kind: 'failed' }
   try {
-    const got = await getting
-    how = requestEndOf(got, time.nowMs())
+    const got = await pendingResult
+    requestEnd = requestEndOf(got, time.nowMs())
     return got
   } catch (error) {
-    if (error instanceof Fault) how = requestEndOf(error, time.nowMs())
+    if (error instanceof Fault) requestEnd = requestEndOf(error, time.nowMs())
     throw error
   } finally {
-    end(how)
+    end(requestEnd)
   }
 }
 
@@ -244,12 +244,12 @@ async function ask(hop: Hop, { network, time, signal }: GetDeps): Promise<HttpRe
   }
 }
 
-async function judged(answer: HttpResponse, hop: Hop, { statuses, time, as }: GetDeps): Promise<Got> {
+async function judged(answer: HttpResponse, hop: Hop, { statuses, time, as: format }: GetDeps): Promise<Got> {
   const { status, header, location, times } = answer
   const { host } = hop.address
   if ((status >= 200 && status < 300) || statuses.includes(status)) {
     const kind = { contentEncoding: header('content-encoding'), contentType: header('content-type') }
-    return { kind: 'answered', text: await bodyText(answer.body, kind, host, as) }
+    return { kind: 'answered', text: await bodyText(answer.body, kind, host, format) }
   }
   // An error is logged: where it breaks off, its status is enough.
   answer.body.on('error', () => {})
@@ -276,9 +276,9 @@ const errorCharsMax = 120
 
 /** The beginning of an error's body, or the title of a page, to be appended; empty where it may repeat a secret. */
 async function wordsOf({ body, header }: HttpResponse, { address, headers }: Hop, time: Time): Promise<string> {
-  const late = time.timeout(errorMsMax)
+  const timeoutSignal = time.timeout(errorMsMax)
   const end = () => body.destroy()
-  late.addEventListener('abort', end, { once: true })
+  timeoutSignal.addEventListener('abort', end, { once: true })
   const pieces: Buffer[] = []
   try {
     for await (const piece of body as AsyncIterable<Buffer>) {
@@ -288,7 +288,7 @@ async function wordsOf({ body, header }: HttpResponse, { address, headers }: Hop
   } catch {
     // The beginning that was read is shown.
   }
-  late.removeEventListener('abort', end)
+  timeoutSignal.removeEventListener('abort', end)
   if ((header('content-encoding') ?? 'identity') !== 'identity') return ''
   const text = Buffer.concat(pieces).toString('utf8')
   const secrets = [address.href, ...Object.values(headers)].flatMap(one => secretPartsOf(one, secretCharsMin))
@@ -426,7 +426,7 @@ async function bodyText(
   body: AsyncIterable<Uint8Array>,
   kind: BodyKind,
   host: string,
-  as: HttpRead['as'],
+  format: HttpRead['as'],
 ): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
@@ -437,7 +437,7 @@ async function bodyText(
     chunks.push(chunk)
   }
   const whole = await unpacked(Buffer.concat(chunks), kind, host)
-  return as === 'bytes' ? whole.toString('base64') : decoded(whole, kind, host)
+  return format === 'bytes' ? whole.toString('base64') : decoded(whole, kind, host)
 }
 
 async function unpacked(bytes: Buffer, { contentEncoding }: BodyKind, host: string): Promise<Buffer> {

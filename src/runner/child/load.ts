@@ -82,10 +82,10 @@ function importFault(error: unknown, ref: CollectorRef, file: string | undefined
   const deniedText = deniedRead(error)
   const readsFix = file === undefined ? packageReadFix : readFix
   const fix = deniedText === undefined ? (fixByCode[code] ?? fixOf(error)) : readsFix
-  const at = placeIn(stack)
+  const errorPlace = placeIn(stack)
   const why = deniedText ?? cut(withoutAddress(message))
   return new Fault('collector-unusable', `${file ?? ref.use} cannot be loaded: ${why}`, {
-    facts: at === undefined ? {} : { at },
+    facts: errorPlace === undefined ? {} : { at: errorPlace },
     fix,
   })
 }
@@ -177,14 +177,14 @@ function changedAtMs(file: string): number {
 /** The Fault when `use` is neither a shipped collector nor an installed package. */
 function nothingCalled({ use, configFile }: Pick<CollectorRef, 'use' | 'configFile'>): Fault {
   const isPlugIn = /(^|\/)tidegauge-collector-/.test(use)
-  const near = isPlugIn ? undefined : meant(use, shippedCollectors())
+  const suggestion = isPlugIn ? undefined : meant(use, shippedCollectors())
   const looked = `collectors/ of tidegauge, and npm packages from ${dirname(configFile)}`
   return new Fault('collector-unusable', `there is no collector ${quoted(use)}`, {
     facts: { lookedIn: looked },
     fix: isPlugIn
       ? `check the name, and install it in the folder of the configuration: npm install --ignore-scripts ${use}`
-      : near
-        ? `did you mean ${near}?`
+      : suggestion
+        ? `did you mean ${suggestion}?`
         : `write one of ${shippedCollectors().join(', ')}, or a path that starts with ./, or install the package`,
   })
 }

@@ -70,12 +70,12 @@ function prepare(): void {
     return fault ? this.destroy(fault) : Reflect.apply(connect, this, args)
   }
   for (const name of ['send', 'connect', 'bind'] as const) {
-    const before: unknown = Reflect.get(dgram.Socket.prototype, name)
-    if (typeof before !== 'function') continue
+    const originalMethod: unknown = Reflect.get(dgram.Socket.prototype, name)
+    if (typeof originalMethod !== 'function') continue
     const value = function (this: unknown, ...args: unknown[]): unknown {
       const fault = refusal()
       if (fault) throw fault
-      return Reflect.apply(before, this, args)
+      return Reflect.apply(originalMethod, this, args)
     }
     Object.defineProperty(dgram.Socket.prototype, name, { value })
   }

@@ -68,10 +68,10 @@ async function perform(task: Task, deps: RunDeps): Promise<TaskEnd> {
 async function start({ run, task, deadlineMs, requests, isGuarded }: StartedRun): Promise<void> {
   const { signal } = controllerOf(run)
   if (chainNames.length > 0) typedReads ??= await import('./typed-reads.ts')
-  const stray = Promise.withResolvers<never>()
+  const uncaughtError = Promise.withResolvers<never>()
   const fail = (error: unknown) => {
     scope.line('warn', `uncaught error: ${thrownText(error).message}`)
-    stray.reject(error)
+    uncaughtError.reject(error)
   }
   const scope = createScope({ collectorId: task.collector.id, signal, post: postLine, fail })
   const chain: RunDeps['chain'] = (name, hour, hoursBefore, logHours) => {
@@ -84,8 +84,8 @@ async function start({ run, task, deadlineMs, requests, isGuarded }: StartedRun)
   const own = asks.slotsOf(run)
   const shown = requests && new ShownHttp(requests, request => asks.http(run, request, signal))
   const performed = () => perform(task, { scope, signal, deadlineMs, slots: own, shown, chain, price, list })
-  const work = inScope(scope, () => (isGuarded ? withoutNetwork(stray.reject, performed) : performed()))
-  const first = Promise.race([work, stray.promise])
+  const work = inScope(scope, () => (isGuarded ? withoutNetwork(uncaughtError.reject, performed) : performed()))
+  const first = Promise.race([work, uncaughtError.promise])
   const settled = await settledOrLate(first, signal, ticksAfterAbort)
   controllers.delete(run)
   postEnd({ run, end: endOf(settled, lateFault(scope, deadlineMs)) })

@@ -98,9 +98,12 @@ export function createNetwork(options: HttpNetworkOptions = {}): HttpNetwork {
   const reachByOrigin = new Map<string, 'private' | 'public'>()
   // Only HTTP/1.1: one request an hour gains nothing from HTTP/2.
   const connectorOptions = { allowH2: false, timeout: httpConnectMsMax, ...(ca === undefined ? {} : { ca }) }
-  const anywhere = egressConnector(buildConnector, { ...connectorOptions, lookup })
+  const anyConnector = egressConnector(buildConnector, { ...connectorOptions, lookup })
   // Behind a proxy a name is looked up by that alone: what it may reach is for the proxy to say.
-  const outside = egressConnector(buildConnector, { ...connectorOptions, lookup: publicLookup(lookup, isPublic) })
+  const publicConnector = egressConnector(buildConnector, {
+    ...connectorOptions,
+    lookup: publicLookup(lookup, isPublic),
+  })
 
   function remember(origin: string, address: string | undefined): void {
     // If a name had both kinds of address, the stricter rules for redirects apply.
@@ -111,7 +114,7 @@ export function createNetwork(options: HttpNetworkOptions = {}): HttpNetwork {
 
   const anyAgent = agentOf((target, callback) =>
     connectAsOwn(() =>
-      anywhere(target, (...[error, socket]) => {
+      anyConnector(target, (...[error, socket]) => {
         if (error) return callback(error, null)
         // Behind a proxy only an address that is written as one is known.
         const known = isIP(target.hostname) === 0 ? undefined : target.hostname
@@ -125,7 +128,7 @@ export function createNetwork(options: HttpNetworkOptions = {}): HttpNetwork {
     // A literal address is never looked up.
     const isRefused = isIP(target.hostname) !== 0 && !isPublic(target.hostname)
     if (isRefused) return callback(new PrivateAddressError(target.hostname), null)
-    connectAsOwn(() => outside(target, callback))
+    connectAsOwn(() => publicConnector(target, callback))
   })
   return {
     dispatcher: reach => (reach === 'any' ? anyAgent : onlyPublic),

@@ -133,11 +133,11 @@ export async function settledOrLate<T>(
   signal: AbortSignal,
   ticks = ticksAfterAbort,
 ): Promise<Settled<T>> {
-  const settling = promise.then(
+  const settlement = promise.then(
     (value): Settled<T> => ({ kind: 'value', value }),
     (error: unknown): Settled<T> => (signal.aborted ? { kind: 'late' } : { kind: 'threw', error }),
   )
-  return Promise.race([settling, lateAfter(signal, ticks)])
+  return Promise.race([settlement, lateAfter(signal, ticks)])
 }
 
 async function lateAfter(signal: AbortSignal, ticks: number): Promise<{ readonly kind: 'late' }> {

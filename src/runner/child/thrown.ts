@@ -218,10 +218,13 @@ type SizeIssue = {
 
 function size({ origin, inclusive, exact }: SizeIssue, side: string, beyond: string, bound: number | bigint): string {
   const parts = { string: 'character', array: 'entry', set: 'entry', map: 'entry', object: 'entry' }[origin]
-  const how = exact ? 'exactly' : inclusive === false ? beyond : side
-  if (parts === undefined) return `must be ${how} ${origin === 'date' ? new Date(Number(bound)).toISOString() : bound}`
+  const comparison = exact ? 'exactly' : inclusive === false ? beyond : side
+  if (parts === undefined)
+    return `must be ${comparison} ${origin === 'date' ? new Date(Number(bound)).toISOString() : bound}`
   const noun = Number(bound) === 1 ? parts : parts === 'entry' ? 'entries' : `${parts}s`
-  return Number(bound) === 1 && how === 'at least' ? 'must not be empty' : `must have ${how} ${bound} ${noun}`
+  return Number(bound) === 1 && comparison === 'at least'
+    ? 'must not be empty'
+    : `must have ${comparison} ${bound} ${noun}`
 }
 
 function form(issue: AnyZodIssue): string {

@@ -67,10 +67,10 @@ export function chainAsOf(
       if (answer?.kind === 'returned') return answer.output
       throw new Fault('chain-unreachable', `a storage slot of ${address} was not answered`, { facts: { chain } })
     },
-    async balance(of) {
-      const [answer] = await ask([{ kind: 'balance', address: of }])
+    async balance(owner) {
+      const [answer] = await ask([{ kind: 'balance', address: owner }])
       if (answer?.kind === 'returned') return BigInt(answer.output)
-      throw new Fault('chain-unreachable', `the balance of ${of} was not answered`, { facts: { chain } })
+      throw new Fault('chain-unreachable', `the balance of ${owner} was not answered`, { facts: { chain } })
     },
     decimals: tokens => Promise.all(tokens.map(token => decimalsOf(token))),
     // Typed by the events of the filter, as they are decoded.
@@ -362,20 +362,20 @@ async function typedLogs(
   if (filter.event?.anonymous) return anonymousLogs(chain, filter.event, await readLogs(logFilter))
   const events = (filter.events ?? [filter.event]).map(event => ({ event, signature: toEventSelector(event) }))
   const logs: EventLog<AbiEvent>[] = []
-  const fitting = new Set<string>()
-  const unfit = new Map<string, RawLog>()
+  const fittingSources = new Set<string>()
+  const unfitLogs = new Map<string, RawLog>()
   for (const log of await readLogs(logFilter)) {
     const [signature] = log.topics
     const source = `${log.address.toLowerCase()} ${signature}`
     const known = events.find(one => one.signature === signature && topicsOf(one.event) === log.topics.length)
     if (known) {
       logs.push(typedLog(chain, known.event, log))
-      fitting.add(source)
-    } else if (!unfit.has(source)) unfit.set(source, log)
+      fittingSources.add(source)
+    } else if (!unfitLogs.has(source)) unfitLogs.set(source, log)
   }
-  for (const [source, log] of unfit) {
+  for (const [source, log] of unfitLogs) {
     const wrong = events.find(one => one.signature === log.topics[0])
-    if (wrong && !fitting.has(source)) throw undecodableLog(chain, wrong.event, log)
+    if (wrong && !fittingSources.has(source)) throw undecodableLog(chain, wrong.event, log)
   }
   return logs
 }

@@ -251,18 +251,18 @@ function ownTick(): Promise<unknown> {
  * @returns a function that tells whether the connection was closed while the process lived
  */
 function listen(child: ChildProcess, line: Duplex, listener: () => ProcessListener | undefined): () => boolean {
-  let cut = false
+  let isCut = false
   lines.add(line)
   line
     .on('error', () => {})
     .on('close', () => {
       lines.delete(line)
-      cut = child.exitCode === null && child.signalCode === null
+      isCut = child.exitCode === null && child.signalCode === null
       // A process that has closed its connection can send nothing more.
       child.kill('SIGKILL')
     })
   void readLines(line, listener)
-  return () => cut
+  return () => isCut
 }
 
 /** Reads all lines of a process's connection, in their order. Never rejects. */
@@ -284,10 +284,10 @@ export async function readLines(line: Readable, listener: () => ProcessListener 
 
 function say(line: Duplex, message: ToChild): boolean {
   if (line.destroyed) return true
-  const unread = [...lines].map(({ writableLength }) => writableLength)
-  const isMost = line.writableLength > 0 && line.writableLength >= Math.max(...unread)
+  const backlogs = [...lines].map(({ writableLength }) => writableLength)
+  const isMost = line.writableLength > 0 && line.writableLength >= Math.max(...backlogs)
   if (line.writableLength > childBacklogBytesMax) return false
-  if (isMost && unread.reduce((sum, bytes) => sum + bytes, 0) > backlogBytesMax) return false
+  if (isMost && backlogs.reduce((sum, bytes) => sum + bytes, 0) > backlogBytesMax) return false
   // Not awaited: a closed connection shows in the exit.
   line.write(frameOf(message))
   return true
@@ -336,14 +336,14 @@ const ticksToRead = 50
 
 async function exitOf(
   child: ChildProcess,
-  why: (signal: NodeJS.Signals | null) => Partial<Omit<Lost, 'kind'>>,
+  explain: (signal: NodeJS.Signals | null) => Partial<Omit<Lost, 'kind'>>,
 ): Promise<Omit<Lost, 'kind'>> {
-  const closing = new Promise<void>(resolve => child.once('close', () => resolve()))
+  const closeEvent = new Promise<void>(resolve => child.once('close', () => resolve()))
   const signal = await new Promise<NodeJS.Signals | null>(resolve => {
     child.once('exit', (_, by) => resolve(by))
   })
-  await Promise.race([closing, ticks(ticksToRead)])
-  return { how: `ended with ${signal ?? `exit code ${child.exitCode}`}`, ...why(signal) }
+  await Promise.race([closeEvent, ticks(ticksToRead)])
+  return { how: `ended with ${signal ?? `exit code ${child.exitCode}`}`, ...explain(signal) }
 }
 
 /** Why the system starts no process, and what a person can do. */

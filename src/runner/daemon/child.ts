@@ -118,9 +118,9 @@ interface PingWatchDeps {
   /** Processor time of the process. */
   readonly processor: () => ProcessorTime | undefined
   /** Called when the process does not answer any more, although it has had the time to. */
-  readonly silent: () => void
+  readonly onSilent: () => void
   /** Aborted when the process has ended. */
-  readonly gone: AbortSignal
+  readonly goneSignal: AbortSignal
 }
 
 /** Pings a process while it has work, to notice that it hangs before the deadline of its runs. */
@@ -137,7 +137,7 @@ class PingWatch {
   async watch(): Promise<void> {
     if (this.#isWatching) return
     this.#isWatching = true
-    const { time, limits, isBusy, isHeldUp, ping, silent, gone, processor } = this.#deps
+    const { time, limits, isBusy, isHeldUp, ping, onSilent, goneSignal, processor } = this.#deps
     const silentMsMax = limits.pingEveryMs * limits.pingsUnansweredMax
     let silentPings = 0
     let sinceAnswer = new ProcessStopwatch(time, processor)
@@ -146,7 +146,7 @@ class PingWatch {
       this.#isAnswered = false
       ping()
       try {
-        await time.sleep(limits.pingEveryMs, gone)
+        await time.sleep(limits.pingEveryMs, goneSignal)
       } catch {
         return
       }
@@ -155,7 +155,7 @@ class PingWatch {
       if (isWell) sinceAnswer = new ProcessStopwatch(time, processor)
     }
     this.#isWatching = false
-    if (isSilent()) silent()
+    if (isSilent()) onSilent()
   }
 
   /** Takes an answer. */
@@ -223,8 +223,8 @@ export class CollectorChild {
       isHeldUp: () => this.#isHeldUp,
       ping: () => this.#say({ kind: 'ping' }),
       processor: childProcess.processor,
-      silent: () => this.#loseSilent(),
-      gone: this.#gone.signal,
+      onSilent: () => this.#loseSilent(),
+      goneSignal: this.#gone.signal,
     })
     this.#spawned = childProcess
     void childProcess.exited.then(fate => this.#lose(fate))
@@ -448,7 +448,7 @@ export class CollectorChild {
       if (deadline) void this.#slots.ask(ask, question.host, { ...asker, deadline })
       return
     }
-    const asking = {
+    const askingRun = {
       token,
       collectorId: task.collector.id,
       hour: task.hour,
@@ -458,7 +458,7 @@ export class CollectorChild {
     }
     if ('chain' in question) run.replied.addChain()
     run.waits.set(ask, waitName(question))
-    const reply = await replyTo(question, asking, this.#deps)
+    const reply = await replyTo(question, askingRun, this.#deps)
     run.waits.delete(ask)
     if (reply.kind === 'faulted') run.replied.add(reply.fault)
     if (this.#runs.has(token)) this.#tell({ ask, reply })
@@ -484,9 +484,9 @@ export class CollectorChild {
     return own ?? this.#deps.deadlineMs
   }
 
-  async #watchDeadline(token: string, over: AbortSignal, deadline: RunDeadline): Promise<void> {
+  async #watchDeadline(token: string, overSignal: AbortSignal, deadline: RunDeadline): Promise<void> {
     const { time, limits } = this.#deps
-    if (!(await isOver(deadline.passed(over)))) return
+    if (!(await isOver(deadline.passed(overSignal)))) return
     const stopwatch = new ProcessStopwatch(time, this.#spawned.processor)
     const run = this.#runs.get(token)
     run?.replied.addDeadline([
@@ -495,7 +495,7 @@ export class CollectorChild {
     ])
     this.#say({ kind: 'abort', run: token })
     run?.asking.abort(new Fault('stopped', 'the run is late'))
-    const end = await stopwatch.passed(limits.graceMs, over).catch(() => undefined)
+    const end = await stopwatch.passed(limits.graceMs, overSignal).catch(() => undefined)
     if (end === 'had') this.#loseSilent()
     else if (end === 'starved') this.#lose({ how: busy, starved: stopwatch.busySentence })
   }

@@ -185,15 +185,15 @@ export class HostLimit {
     this.#lastSlots.set(collectorId, this.#slots)
     this.#leave(waiter)
     this.#addUnderWay(collectorId, 1)
-    const over = new AbortController()
-    const end = (how: RequestEnd) => {
-      if (over.signal.aborted) return
-      over.abort()
+    const endController = new AbortController()
+    const end = (requestEnd: RequestEnd) => {
+      if (endController.signal.aborted) return
+      endController.abort()
       this.#addUnderWay(collectorId, -1)
-      this.#end(slot, how)
+      this.#end(slot, requestEnd)
     }
     // A process that never ends a slot must not keep it from the others.
-    void this.#time.sleep(hostSlotMsMax, over.signal).then(
+    void this.#time.sleep(hostSlotMsMax, endController.signal).then(
       () => end({ kind: 'failed' }),
       () => {},
     )
@@ -207,10 +207,10 @@ export class HostLimit {
     else this.#underWayOf.delete(collectorId)
   }
 
-  #end(slot: AdmittedRequest, how: RequestEnd): void {
-    if (how.kind === 'answered') this.#answered(slot)
-    if (how.kind === 'refused') this.#refused(slot, how.retryAfterMs)
-    if (how.kind === 'failed') this.#rate.ended(slot)
+  #end(slot: AdmittedRequest, requestEnd: RequestEnd): void {
+    if (requestEnd.kind === 'answered') this.#answered(slot)
+    if (requestEnd.kind === 'refused') this.#refused(slot, requestEnd.retryAfterMs)
+    if (requestEnd.kind === 'failed') this.#rate.ended(slot)
     void this.#grantAll()
   }
 
@@ -315,11 +315,11 @@ export class ForeignHostLimits {
       slot.end({ kind: 'failed' })
       return sharedSlot
     }
-    const end = (how: RequestEnd) => {
-      const retryAfterMs = how.kind === 'refused' ? how.retryAfterMs : undefined
+    const end = (requestEnd: RequestEnd) => {
+      const retryAfterMs = requestEnd.kind === 'refused' ? requestEnd.retryAfterMs : undefined
       slot.end(
         retryAfterMs === undefined
-          ? how
+          ? requestEnd
           : { kind: 'refused', retryAfterMs: Math.min(retryAfterMs, foreignRetryAfterMsMax) },
       )
       sharedSlot.end({ kind: 'failed' })
@@ -336,7 +336,7 @@ export class ChildSlots {
   readonly #take: TakeSlot
   readonly #tell: (ask: number, reply: SlotReply) => void
   /** Ends of the granted slots by the number of the question; undefined while a slot is waited for. */
-  readonly #ends = new Map<number, ((how: RequestEnd) => void) | undefined>()
+  readonly #ends = new Map<number, ((requestEnd: RequestEnd) => void) | undefined>()
   #isOver = false
 
   constructor(take: TakeSlot, tell: (ask: number, reply: SlotReply) => void) {
@@ -366,11 +366,11 @@ export class ChildSlots {
   }
 
   /** Ends a slot. One that is not held any more is ignored. */
-  end({ ask, how }: SlotEnd): void {
+  end({ ask, how: requestEnd }: SlotEnd): void {
     const end = this.#ends.get(ask)
     if (!end) return
     this.#ends.delete(ask)
-    end(how)
+    end(requestEnd)
   }
 
   /** Ends all slots, because the process has ended. */

@@ -47,7 +47,7 @@ export interface ListSource {
 interface KnownList {
   memory?: RememberedList | undefined
   /** As it is kept. */
-  saved?: RememberedList | undefined
+  savedList?: RememberedList | undefined
   /** Whether it was asked what is kept. */
   isLoaded: boolean
   /** Until when what is remembered needs no new certificate, in milliseconds since 1970. */
@@ -57,7 +57,7 @@ interface KnownList {
   /** Hours that are being read: a past is read once for all of them. */
   readonly wanted: Hour[]
   /** Items of an event of an hour that was not final, and the hash of its block. */
-  open?: { readonly memory: ListMemory; readonly hash: Hex } | undefined
+  openRead?: { readonly memory: ListMemory; readonly hash: Hex } | undefined
   /** As last read, of whichever hour. */
   recent: readonly Hex[]
   /** Whether anything of it is remembered; unknown until it was read. */
@@ -65,6 +65,9 @@ interface KnownList {
   /** Work that all hours wait for. Never rejects. */
   step?: Promise<unknown>
 }
+
+/** A list of which nothing is remembered. */
+const noMemory = { memory: undefined, savedList: undefined, openRead: undefined } satisfies Partial<KnownList>
 
 /** Hours of the past that are read again at once. */
 const pieceHours = 720
@@ -116,7 +119,7 @@ export class Lists {
 
   async #readOn(list: ListSource, state: KnownList, hour: Hour): Promise<Listed> {
     // The past is read up to the newest hour that is wanted, unless that cannot be had.
-    for (let newest = endOfTime, isCertified = false; ; ) {
+    for (let newestHour = endOfTime, isCertified = false; ; ) {
       // Nothing is awaited between this and the next step, so that one hour alone takes it.
       while (state.step) await state.step
       if (this.#deps.time.nowMs() >= state.certifiedUntilMs && !isCertified) {
@@ -126,20 +129,20 @@ export class Lists {
       }
       const { memory } = state
       const isFirst = memory === undefined && state.hasMemory !== false
-      const finalHour = Math.min(this.#finalHour(list), newest, Math.max(...state.wanted)) as Hour
-      const run = () => this.#run(list, state, { hour, finalHour, memory: memory })
+      const finalHour = Math.min(this.#finalHour(list), newestHour, Math.max(...state.wanted)) as Hour
+      const run = () => this.#run(list, state, { hour, finalHour, memory })
       const listed = await (isFirst ? this.#asStep(state, run) : run())
       const { first } = listed
       if (first === undefined) return listed
       // Another hour may have read on.
       while (state.step) await state.step
       if (state.memory !== memory) continue
-      const before = () => this.#run(list, state, { hour: first, finalHour: first, memory: memory })
+      const before = () => this.#run(list, state, { hour: first, finalHour: first, memory })
       try {
         await this.#asStep(state, before)
       } catch (error) {
         if (first <= hour) throw error
-        newest = hour
+        newestHour = hour
         continue
       }
       if (state.memory === memory) throw new Fault('list-missing', 'its past cannot be read')
@@ -191,7 +194,7 @@ export class Lists {
       const fromKeeper = await this.#deps.keeper?.read(list.name)
       state.isLoaded = true
       if (!fromKeeper || fromKeeper.digest !== this.#digestOf(list, fromKeeper)) return
-      state.saved = fromKeeper
+      state.savedList = fromKeeper
       state.doubtedMs = fromKeeper.doubtedMs
       if (state.memory && state.memory.hour >= fromKeeper.hour) return
       state.memory = fromKeeper
@@ -204,14 +207,14 @@ export class Lists {
   /** A person or another daemon may have forgotten it. */
   async #dropForgotten(list: ListSource, state: KnownList): Promise<void> {
     const { keeper } = this.#deps
-    if (!keeper || !state.saved) return
+    if (!keeper || !state.savedList) return
     try {
-      if ((await keeper.sinceMs(list.name)) === state.saved.sinceMs) return
+      if ((await keeper.sinceMs(list.name)) === state.savedList.sinceMs) return
     } catch (error) {
       list.warn(`what is remembered of it cannot be read: ${textOf(error)}`)
       return
     }
-    Object.assign(state, { memory: undefined, saved: undefined, open: undefined, isLoaded: false })
+    Object.assign(state, { ...noMemory, isLoaded: false })
     await this.#load(list, state)
   }
 
@@ -242,7 +245,7 @@ export class Lists {
 
   async #drop(list: ListSource, known: KnownList, why: string): Promise<void> {
     list.warn(`${why}: what was remembered of it is forgotten, and it is read from its beginning`)
-    Object.assign(known, { memory: undefined, saved: undefined, open: undefined, certifiedUntilMs: 0 })
+    Object.assign(known, { ...noMemory, certifiedUntilMs: 0 })
     try {
       await this.#deps.keeper?.forget(list.name)
     } catch (error) {
@@ -276,17 +279,17 @@ export class Lists {
     }
   }
 
-  async #run(list: ListSource, state: KnownList, at: ListHour): Promise<Listed> {
-    let reading = await list.run(at)
+  async #run(list: ListSource, state: KnownList, listHour: ListHour): Promise<Listed> {
+    let reading = await list.run(listHour)
     // From memory alone: no read has shown that its block, which may be kept from before a reorg, is in the chain.
-    const isFromMemory = at.memory?.blocks !== undefined && at.hour <= at.memory.hour
-    if (isFromMemory && (await this.#isReplaced(list, reading.pins[0]?.block))) reading = await list.run(at)
+    const isFromMemory = listHour.memory?.blocks !== undefined && listHour.hour <= listHour.memory.hour
+    if (isFromMemory && (await this.#isReplaced(list, reading.pins[0]?.block))) reading = await list.run(listHour)
     const { memory, pins, first } = reading
     if (first === undefined) state.hasMemory ??= memory !== undefined
     const [pin] = pins
     if (!memory) return reading
     if (memory.blocks && memory.hour > this.#finalHour(list)) {
-      if (pin) state.open = { memory, hash: pin.block.hash }
+      if (pin) state.openRead = { memory, hash: pin.block.hash }
       return reading
     }
     await this.#remember(list, state, memory, pin?.block)
@@ -294,20 +297,20 @@ export class Lists {
   }
 
   async #remember(list: ListSource, state: KnownList, memory: ListMemory, block: RememberedList['block']) {
-    const { memory: before, open } = state
-    if (before && memory.hour <= before.hour) return
+    const { memory: memoryBefore, openRead } = state
+    if (memoryBefore && memory.hour <= memoryBefore.hour) return
     // The same block: what the hour had when it was not final yet was not replaced since.
-    const seen = open?.memory.hour === memory.hour && open.hash === block?.hash ? open.memory : undefined
-    const whole = seen ? withItems(memory, seen) : memory
-    if (whole.items.length > memory.items.length)
+    const seen = openRead?.memory.hour === memory.hour && openRead.hash === block?.hash ? openRead.memory : undefined
+    const fullMemory = seen ? withItems(memory, seen) : memory
+    if (fullMemory.items.length > memory.items.length)
       list.warn('a node leaves out what it has answered before: that counts all the same')
     const nowMs = this.#deps.time.nowMs()
-    const { hour, items, blocks } = whole
-    const began = before ?? { sinceMs: nowMs, rereadMs: nowMs, rereadTo: 0 as Hour }
+    const { hour, items, blocks } = fullMemory
+    const rereadState = memoryBefore ?? { sinceMs: nowMs, rereadMs: nowMs, rereadTo: 0 as Hour }
     if (hour > this.#finalHour(list)) state.certifiedUntilMs = 0
     await this.#keep(list, state, {
       ...{ name: list.name, digest: '', hour, items, blocks, doubtedMs: state.doubtedMs },
-      ...{ sinceMs: began.sinceMs, rereadMs: began.rereadMs, rereadTo: began.rereadTo },
+      ...{ sinceMs: rereadState.sinceMs, rereadMs: rereadState.rereadMs, rereadTo: rereadState.rereadTo },
       ...(block && { block: { number: block.number, hash: block.hash } }),
     })
   }
@@ -315,18 +318,18 @@ export class Lists {
   /** Remembers items, and keeps them for the next start where that saves much. Never rejects. */
   async #keep(list: ListSource, state: KnownList, listRead: RememberedList): Promise<void> {
     const memory = { ...listRead, digest: this.#digestOf(list, listRead) }
-    const { saved } = state
+    const { savedList } = state
     state.memory = memory
     const isNews =
-      !saved ||
-      saved.items.length !== memory.items.length ||
-      saved.rereadMs !== memory.rereadMs ||
-      memory.hour >= saved.hour + dayMs ||
-      memory.items.some((item, place) => item !== saved.items[place])
+      !savedList ||
+      savedList.items.length !== memory.items.length ||
+      savedList.rereadMs !== memory.rereadMs ||
+      memory.hour >= savedList.hour + dayMs ||
+      memory.items.some((item, place) => item !== savedList.items[place])
     if (!this.#deps.keeper || !isNews) return
     try {
       await this.#deps.keeper.save(memory)
-      state.saved = memory
+      state.savedList = memory
     } catch (error) {
       list.warn(`what is remembered of it cannot be kept: ${textOf(error)}`)
     }
@@ -360,7 +363,7 @@ export class Lists {
 
 /** A list of the configuration as its options define it. */
 export function configuredList({ id, options }: CollectorConfig, means: Pick<ListSource, 'run' | 'warn'>): ListSource {
-  const { chain, since, now, event, grows, fixed } = isRecord(options) ? options : {}
+  const { chain, since, now, event, grows, fixed: fixedItems } = isRecord(options) ? options : {}
   return {
     name: id.slice('list '.length),
     definition: options,
@@ -368,7 +371,7 @@ export function configuredList({ id, options }: CollectorConfig, means: Pick<Lis
     ...(typeof since === 'string' && { since: hourAt(Date.parse(since)) }),
     isBelieved: event !== undefined || grows === true,
     isOfPresent: now === true,
-    fixed: Array.isArray(fixed) ? fixed : [],
+    fixed: Array.isArray(fixedItems) ? fixedItems : [],
     ...means,
   }
 }

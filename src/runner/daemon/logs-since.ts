@@ -157,14 +157,15 @@ async function readsAfter(
 ): Promise<readonly LogRead[]> {
   const count = (hour - from) / hourMs
   if (isFinal) return [await chain.logs(hour, filter, signal, count)]
-  const open = Math.min(count, openHoursMax)
-  const before = count > open ? [chain.logs(hourAfter(hour, -open), filter, signal, count - open)] : []
-  const single = Array.from({ length: open }, async (_, index): Promise<LogRead> => {
-    const hoursBefore = open - 1 - index
+  const openCount = Math.min(count, openHoursMax)
+  const olderReads =
+    count > openCount ? [chain.logs(hourAfter(hour, -openCount), filter, signal, count - openCount)] : []
+  const single = Array.from({ length: openCount }, async (_, index): Promise<LogRead> => {
+    const hoursBefore = openCount - 1 - index
     const read = await chain.logs(hourAfter(hour, -hoursBefore), filter, signal)
     return { ...read, pinned: { filter, digest: read.value.digest, ...(hoursBefore > 0 && { hoursBefore }) } }
   })
-  return Promise.all([...before, ...single])
+  return Promise.all([...olderReads, ...single])
 }
 
 /** A log as an item of a memory: its bytes. */

@@ -126,12 +126,12 @@ export class ProcessRunner implements Runner {
     const list = (one: CollectorConfig, hour: Hour) => this.#lists.read(this.#sourceOf(one), hour)
     this.#listAnswers = new NamedAnswers({ kind: 'list', readers: lists, read: list, barrier, time })
     this.#hosts = new HostLimits(deps.time, this.#limits)
-    const stopping = this.#stopping.signal
+    const stopSignal = this.#stopping.signal
     const { idleMsMax, sharedMax: processesMax, aloneMax } = this.#limits
     // Shipped code may be busy for long with many hours of a long list. It does not loop for ever.
     const start = (group: ProcessGroup) => this.#start(group, !group.isShipped)
-    this.#processes = new Processes({ start, idleMsMax, processesMax, time: deps.time, stopping })
-    this.#alone = new LoneProcesses(group => this.#start(group, false), aloneMax, stopping)
+    this.#processes = new Processes({ start, idleMsMax, processesMax, time: deps.time, stopping: stopSignal })
+    this.#alone = new LoneProcesses(group => this.#start(group, false), aloneMax, stopSignal)
   }
 
   /** JSON Schema of a collector's options, for editors. Rejects with Fault `collector-unusable` or `collector-hung`. */
@@ -221,12 +221,12 @@ export class ProcessRunner implements Runner {
     if (warm) return new CollectorChild(deps, warm, true)
     const { promise, resolve, reject } = Promise.withResolvers<CollectorChild>()
     // Not awaited to its end: runs are given to a process before it is ready.
-    const starting = this.#starts.with(this.#stopping.signal, async () => {
+    const childStart = this.#starts.with(this.#stopping.signal, async () => {
       const child = new CollectorChild(deps, await this.#started(group), false)
       resolve(child)
       await child.ready
     })
-    starting.catch(reject)
+    childStart.catch(reject)
     return promise
   }
 
@@ -357,12 +357,12 @@ function refOf({ id, use, options, place, deadlineMs }: CollectorConfig): Collec
   return { id, use, options, configFile: place.file, ...(deadlineMs !== undefined && { deadlineMs }) }
 }
 
-function endedFault(use: string, { how, fix, starved }: Lost): Fault {
+function endedFault(use: string, { how: ending, fix, starved }: Lost): Fault {
   if (starved !== undefined)
-    return new Fault('machine-busy', `${starved}: the process of collector ${use} ${how}`, {
+    return new Fault('machine-busy', `${starved}: the process of collector ${use} ${ending}`, {
       fix: 'end what else needs its processors, or give this container more of them',
     })
-  return new Fault('collector-hung', `collector ${use} gave no answer: its process ${how}`, {
+  return new Fault('collector-hung', `collector ${use} gave no answer: its process ${ending}`, {
     fix: fix ?? 'look for an endless loop, process.exit, or memory that only grows',
   })
 }

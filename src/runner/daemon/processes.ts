@@ -249,11 +249,11 @@ export class LoneProcesses {
   /** Ids of the collectors that have a place. */
   readonly #busy = new Set<string>()
 
-  /** @param places concurrent tasks, at most @param stopping aborted when the runner closes */
-  constructor(start: (group: ProcessGroup) => Promise<CollectorChild>, places: number, stopping: AbortSignal) {
+  /** @param places concurrent tasks, at most @param stopSignal aborted when the runner closes */
+  constructor(start: (group: ProcessGroup) => Promise<CollectorChild>, places: number, stopSignal: AbortSignal) {
     this.#start = start
     this.#places = places
-    this.#stopping = stopping
+    this.#stopping = stopSignal
   }
 
   /**

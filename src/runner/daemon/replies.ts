@@ -314,12 +314,12 @@ async function historyReply(
 ): Promise<ChainReply> {
   try {
     const {
-      at,
+      at: asOfBlock,
       logs,
       pins: read,
     } = await unlessAborted(histories.read({ collectorId, chain, filter, since }, hour), signal)
     pins.add(read)
-    return { kind: 'logs', at, value: logs.pieces }
+    return { kind: 'logs', at: asOfBlock, value: logs.pieces }
   } catch (error) {
     return { kind: 'faulted', fault: faultRecord(chainFault(error, chain)) }
   }

@@ -165,10 +165,19 @@ export type PackageWalks = Map<string, Promise<Walks>>
  * @param underWay shared by the processes of a runner. Default: they share nothing
  */
 export async function readablePaths(readable: Readable, underWay: PackageWalks = new Map()): Promise<Permitted> {
-  const { file, namedFile, packageName, configFile, declared, isShipped, hidden, configFolders } = readable
-  if (isShipped) return { reads: permitted([...shippedReads(), ...(await withReal(declared))]), links: {} }
+  const {
+    file,
+    namedFile,
+    packageName,
+    configFile,
+    declared: declaredPaths,
+    isShipped,
+    hidden: hiddenRoots,
+    configFolders,
+  } = readable
+  if (isShipped) return { reads: permitted([...shippedReads(), ...(await withReal(declaredPaths))]), links: {} }
   const configurations = await withReal([dirname(configFile), dirname(realOf(configFile)), ...configFolders])
-  const hiddenPaths = [...(await withReal(hidden)), ...systemFolders]
+  const hiddenPaths = [...(await withReal(hiddenRoots)), ...systemFolders]
   const walks = new Walks(hiddenPaths, configurations)
   // The program's own libraries are trusted, as the program is.
   const libraries = ownLibraries()
@@ -181,7 +190,7 @@ export async function readablePaths(readable: Readable, underWay: PackageWalks =
   }
   if (packageName !== undefined) await walks.addPackage(packageName, dirname(configFile))
   if (file !== undefined) await walks.addOwn(file, namedFile ?? file)
-  for (const path of declared) await walks.addDeclared(path)
+  for (const path of declaredPaths) await walks.addDeclared(path)
   return { reads: permitted([...own, ...libraries, ...walks.paths]), links: Object.fromEntries(walks.links) }
 }
 
@@ -256,7 +265,7 @@ interface WalkRules {
   /** Whether packages may be links to elsewhere: in a folder of packages. */
   readonly hasLinks?: boolean
   /** Further paths that are left out. */
-  readonly without?: ReadonlySet<string>
+  readonly excludedPaths?: ReadonlySet<string>
   /** Entries that may still be read. */
   left: number
 }
@@ -389,23 +398,33 @@ class Walks {
     this.links.set(link, target)
     if (target === realOf(packageRoot) || this.#packages.has(target)) return
     this.#packages.add(target)
-    const { paths, without } = isInstalled(target)
-      ? { paths: [target], without: new Set<string>() }
+    const { paths, excludedPaths } = isInstalled(target)
+      ? { paths: [target], excludedPaths: new Set<string>() }
       : publishedFiles(target)
-    const rules = { root: target, hidesDots: !isInstalled(target), isPackages: false, left: packageEntriesMax, without }
+    const rules = {
+      root: target,
+      hidesDots: !isInstalled(target),
+      isPackages: false,
+      left: packageEntriesMax,
+      excludedPaths,
+    }
     for (const path of paths) {
       const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
-      if (!isAt(realOf(path), target) || this.#isHidden(realOf(path)) || without.has(path)) continue
+      if (!isAt(realOf(path), target) || this.#isHidden(realOf(path)) || excludedPaths.has(path)) continue
       for (const one of isFolder ? (await this.#look(realOf(path), rules)).paths : [path]) this.paths.add(one)
     }
     for (const folder of packageFolders(target)) await this.addPackages(folder)
   }
 
-  #isLeftOut(path: string, name: string, { hidesDots, isPackages, without }: WalkRules): boolean {
+  #isLeftOut(path: string, name: string, { hidesDots, isPackages, excludedPaths }: WalkRules): boolean {
     const isConfiguration = this.#configFolders.includes(dirname(path)) && /\.ya?ml$/i.test(name)
     const isOther = !isPackages && name === 'node_modules'
     return (
-      (hidesDots && name.startsWith('.')) || isConfiguration || isOther || without?.has(path) || this.#isHidden(path)
+      (hidesDots && name.startsWith('.')) ||
+      isConfiguration ||
+      isOther ||
+      excludedPaths?.has(path) ||
+      this.#isHidden(path)
     )
   }
 
@@ -426,7 +445,10 @@ function isPackagePlace(path: string, root: string): boolean {
 }
 
 /** Files and folders of a package that its `files` names and leaves out; else its entry points and what they import. */
-function publishedFiles(folder: string): { readonly paths: readonly string[]; readonly without: ReadonlySet<string> } {
+function publishedFiles(folder: string): {
+  readonly paths: readonly string[]
+  readonly excludedPaths: ReadonlySet<string>
+} {
   const manifestFile = join(folder, 'package.json')
   const manifest = manifestOf(manifestFile)
   const files = Array.isArray(manifest['files']) ? manifest['files'].filter(one => typeof one === 'string') : undefined
@@ -436,13 +458,13 @@ function publishedFiles(folder: string): { readonly paths: readonly string[]; re
         cwd: folder,
         exclude: path => /^(node_modules|\.git)$/.test(basename(path)),
       }).map(path => resolve(folder, path))
-    const without = new Set(files.filter(one => one.startsWith('!')).flatMap(one => matches(one.slice(1))))
-    return { paths: [manifestFile, ...files.filter(one => !one.startsWith('!')).flatMap(matches)], without }
+    const excludedPaths = new Set(files.filter(one => one.startsWith('!')).flatMap(one => matches(one.slice(1))))
+    return { paths: [manifestFile, ...files.filter(one => !one.startsWith('!')).flatMap(matches)], excludedPaths }
   }
   const entries = textsIn([manifest['main'] ?? 'index.js', manifest['module'], manifest['exports']])
   const isTaken = (path: string) => isAt(path, folder) && !hasDots(relative(folder, path))
   const named = entries.flatMap(entry => importedFiles(resolve(folder, entry), isTaken))
-  return { paths: [manifestFile, ...named], without: new Set() }
+  return { paths: [manifestFile, ...named], excludedPaths: new Set() }
 }
 
 /** Names of the packages that a package imports, by its package.json. The program itself is the one that runs. */

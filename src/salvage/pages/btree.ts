@@ -53,18 +53,18 @@ export function readBtreePage(pages: PageFile, number: number): BtreePage | unde
   if (pointersEnd > pages.usableBytes) return undefined
   const places = Array.from({ length: count }, (_, index) => page.readUInt16BE(headerEnd + 2 * index))
   const cells = places.map(at => (at < pointersEnd ? undefined : readCell(pages, page, at, form)))
-  const whole = cells.filter(cell => cell !== undefined)
-  const rows = whole.flatMap(({ row }) => row ?? [])
+  const wholeCells = cells.filter(cell => cell !== undefined)
+  const rows = wholeCells.flatMap(({ row }) => row ?? [])
   const isClean =
-    whole.length === count &&
+    wholeCells.length === count &&
     (form.isLeaf || form.kind === 'table' || rows.length === count) &&
     isOrdered(rows) &&
     isFilled(page, start, pages.usableBytes, pointersEnd, places, cells)
-  const children = whole.flatMap(({ child }) => child ?? [])
+  const children = wholeCells.flatMap(({ child }) => child ?? [])
   return {
     kind: form.kind,
     children: form.isLeaf ? [] : [...children, page.readUInt32BE(start + 8)],
-    overflow: whole.flatMap(({ overflow }) => overflow),
+    overflow: wholeCells.flatMap(({ overflow }) => overflow),
     rows,
     isClean,
   }
@@ -73,15 +73,15 @@ export function readBtreePage(pages: PageFile, number: number): BtreePage | unde
 function readCell(
   pages: PageFile,
   page: Buffer,
-  at: number,
+  offset: number,
   form: (typeof kinds)[keyof typeof kinds],
 ): PageCell | undefined {
-  const child = form.isLeaf || at + 4 > pages.usableBytes ? undefined : page.readUInt32BE(at)
+  const child = form.isLeaf || offset + 4 > pages.usableBytes ? undefined : page.readUInt32BE(offset)
   if (!form.isLeaf && child === undefined) return undefined
-  const below = child === undefined ? {} : { child }
-  const first = readVarint(page, at + (form.isLeaf ? 0 : 4))
+  const childField = child === undefined ? {} : { child }
+  const first = readVarint(page, offset + (form.isLeaf ? 0 : 4))
   if (!first) return undefined
-  if (form.kind === 'table' && !form.isLeaf) return { ...below, overflow: [], bytes: first[1] - at }
+  if (form.kind === 'table' && !form.isLeaf) return { ...childField, overflow: [], bytes: first[1] - offset }
   const second = form.kind === 'table' ? readVarint(page, first[1]) : undefined
   if (form.kind === 'table' && !second) return undefined
   const payload = readPayload(pages, page, second?.[1] ?? first[1], first[0], form.kind)
@@ -89,7 +89,7 @@ function readCell(
   const values = readRecord(payload.payload)
   if (!values) return undefined
   const row: PageRow = second ? { rowid: second[0], values } : { values }
-  return { ...below, row, overflow: payload.overflow, bytes: Math.max(cellBytesMin, payload.end - at) }
+  return { ...childField, row, overflow: payload.overflow, bytes: Math.max(cellBytesMin, payload.end - offset) }
 }
 
 interface Payload {
@@ -102,44 +102,44 @@ interface Payload {
 function readPayload(
   pages: PageFile,
   page: Buffer,
-  at: number,
+  offset: number,
   bytes: number,
   kind: BtreePage['kind'],
 ): Payload | undefined {
-  const usable = pages.usableBytes
-  const local = localBytes(bytes, usable, kind)
-  const end = at + local + (local < bytes ? 4 : 0)
-  if (end > usable || bytes > usable * pages.count) return undefined
-  const parts = [page.subarray(at, at + local)]
+  const usableBytes = pages.usableBytes
+  const ownBytes = localBytes(bytes, usableBytes, kind)
+  const end = offset + ownBytes + (ownBytes < bytes ? 4 : 0)
+  if (end > usableBytes || bytes > usableBytes * pages.count) return undefined
+  const parts = [page.subarray(offset, offset + ownBytes)]
   const overflow: number[] = []
-  let bytesLeft = bytes - local
-  let next = bytesLeft > 0 ? page.readUInt32BE(at + local) : 0
+  let bytesLeft = bytes - ownBytes
+  let next = bytesLeft > 0 ? page.readUInt32BE(offset + ownBytes) : 0
   while (bytesLeft > 0) {
     const part = overflow.includes(next) ? undefined : pages.page(next)
     if (next === 0 || !part) return undefined
     overflow.push(next)
-    parts.push(part.subarray(4, 4 + Math.min(bytesLeft, usable - 4)))
-    bytesLeft -= usable - 4
+    parts.push(part.subarray(4, 4 + Math.min(bytesLeft, usableBytes - 4)))
+    bytesLeft -= usableBytes - 4
     next = part.readUInt32BE(0)
   }
   return { payload: parts.length === 1 ? (parts[0] ?? page) : Buffer.concat(parts), overflow, end }
 }
 
 /** Number of a row's bytes that lie on its own page. */
-function localBytes(bytes: number, usable: number, kind: BtreePage['kind']): number {
-  const localMax = kind === 'table' ? usable - 35 : Math.floor(((usable - 12) * 64) / 255) - 23
+function localBytes(bytes: number, usableBytes: number, kind: BtreePage['kind']): number {
+  const localMax = kind === 'table' ? usableBytes - 35 : Math.floor(((usableBytes - 12) * 64) / 255) - 23
   if (bytes <= localMax) return bytes
-  const least = Math.floor(((usable - 12) * 32) / 255) - 23
-  const some = least + ((bytes - least) % (usable - 4))
+  const least = Math.floor(((usableBytes - 12) * 32) / 255) - 23
+  const some = least + ((bytes - least) % (usableBytes - 4))
   return some <= localMax ? some : least
 }
 
 function isOrdered(rows: readonly PageRow[]): boolean {
   return rows.every((row, index) => {
-    const before = rows[index - 1]
-    if (!before) return true
-    if (row.rowid !== undefined) return (before.rowid ?? 0) < row.rowid
-    return compareRecords(before.values, row.values) < 0
+    const previousRow = rows[index - 1]
+    if (!previousRow) return true
+    if (row.rowid !== undefined) return (previousRow.rowid ?? 0) < row.rowid
+    return compareRecords(previousRow.values, row.values) < 0
   })
 }
 
@@ -147,7 +147,7 @@ function isOrdered(rows: readonly PageRow[]): boolean {
 function isFilled(
   page: Buffer,
   start: number,
-  usable: number,
+  usableBytes: number,
   pointersEnd: number,
   places: readonly number[],
   cells: readonly (PageCell | undefined)[],
@@ -155,7 +155,7 @@ function isFilled(
   const spans = places.map((at, index): [number, number] => [at, at + (cells[index]?.bytes ?? 0)])
   let free = page.readUInt16BE(start + 1)
   while (free !== 0) {
-    if (free + 4 > usable || spans.length > usable) return false
+    if (free + 4 > usableBytes || spans.length > usableBytes) return false
     spans.push([free, free + page.readUInt16BE(free + 2)])
     free = page.readUInt16BE(free)
   }
@@ -163,11 +163,11 @@ function isFilled(
   spans.sort(([a], [b]) => a - b)
   let [end, scraps] = [content, 0]
   for (const [from, to] of spans) {
-    if (from < end || to > usable) return false
+    if (from < end || to > usableBytes) return false
     scraps += from - end
     end = to
   }
-  return content >= pointersEnd && scraps + (usable - end) === page[start + 7]
+  return content >= pointersEnd && scraps + (usableBytes - end) === page[start + 7]
 }
 
 /** A value as SQLite stores it. */
@@ -180,16 +180,16 @@ const text = new TextDecoder('utf-8', { fatal: true })
  *
  * @returns the number and its end; `undefined` when the bytes end too early
  */
-function readVarint(bytes: Buffer, at: number): readonly [value: number, end: number] | undefined {
+function readVarint(bytes: Buffer, offset: number): readonly [value: number, end: number] | undefined {
   let value = 0
   for (let index = 0; index < 8; index += 1) {
-    const byte = bytes[at + index]
+    const byte = bytes[offset + index]
     if (byte === undefined) return undefined
     value = value * 128 + (byte & 127)
-    if (byte < 128) return [value, at + index + 1]
+    if (byte < 128) return [value, offset + index + 1]
   }
-  const last = bytes[at + 8]
-  return last === undefined ? undefined : [value * 256 + last, at + 9]
+  const last = bytes[offset + 8]
+  return last === undefined ? undefined : [value * 256 + last, offset + 9]
 }
 
 /**
@@ -201,9 +201,9 @@ function readRecord(payload: Buffer): CellValue[] | undefined {
   const [headerEnd] = header
   const values: CellValue[] = []
   let body = headerEnd
-  let at = header[1]
-  while (at < headerEnd) {
-    const type = readVarint(payload, at)
+  let offset = header[1]
+  while (offset < headerEnd) {
+    const type = readVarint(payload, offset)
     if (!type) return undefined
     const bytes = bytesOf(type[0])
     if (bytes === undefined || body + bytes > payload.length) return undefined
@@ -211,9 +211,9 @@ function readRecord(payload: Buffer): CellValue[] | undefined {
     if (value === undefined) return undefined
     values.push(value)
     body += bytes
-    at = type[1]
+    offset = type[1]
   }
-  return at === headerEnd && body === payload.length ? values : undefined
+  return offset === headerEnd && body === payload.length ? values : undefined
 }
 
 const bytesByType = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0] as const
@@ -222,13 +222,13 @@ function bytesOf(type: number): number | undefined {
   return type < 12 ? bytesByType[type] : Math.floor((type - 12) / 2)
 }
 
-function readValue(bytes: Buffer, at: number, type: number, length: number): CellValue | undefined {
+function readValue(bytes: Buffer, offset: number, type: number, length: number): CellValue | undefined {
   if (type === 0) return null
-  if (type === 6) return Number(bytes.readBigInt64BE(at))
-  if (type === 7) return bytes.readDoubleBE(at)
-  if (type < 7) return bytes.readIntBE(at, length)
+  if (type === 6) return Number(bytes.readBigInt64BE(offset))
+  if (type === 7) return bytes.readDoubleBE(offset)
+  if (type < 7) return bytes.readIntBE(offset, length)
   if (type < 10) return type - 8
-  const part = bytes.subarray(at, at + length)
+  const part = bytes.subarray(offset, offset + length)
   if (type % 2 === 0) return part
   try {
     return text.decode(part)

@@ -61,11 +61,11 @@ function pageBytesOf(header: Buffer | undefined, usual: number): number {
 }
 
 /** Exactly that many bytes; `undefined` when the file ends before or cannot be read. */
-function readAt(descriptor: number | undefined, at: number, bytes: number): Buffer | undefined {
+function readAt(descriptor: number | undefined, offset: number, bytes: number): Buffer | undefined {
   if (descriptor === undefined) return undefined
   try {
     const read = Buffer.alloc(bytes)
-    return readSync(descriptor, read, 0, bytes, at) === bytes ? read : undefined
+    return readSync(descriptor, read, 0, bytes, offset) === bytes ? read : undefined
   } catch {
     return undefined
   }
@@ -130,25 +130,25 @@ export function readWal(log: LogBytes): Wal {
   const count = Math.max(0, Math.floor((log.length - headerBytes) / frameBytes))
   let { salt } = header
   let sumsBefore = header.sums
-  const whole: WholeFrame[] = []
+  const wholeFrames: WholeFrame[] = []
   for (let first = 0; first < count; first += partFrames) {
     const start = headerBytes + first * frameBytes
     const part = log.read(start, Math.min(partFrames, count - first) * frameBytes)
     const view = new DataView(part.buffer, part.byteOffset, part.byteLength)
-    for (let at = 0; at + frameBytes <= part.length; at += frameBytes) {
-      const frameSalt = part.toString('latin1', at + 8, at + 16)
-      const checksums: Sums = [view.getInt32(at + 16), view.getInt32(at + 20)]
+    for (let offset = 0; offset + frameBytes <= part.length; offset += frameBytes) {
+      const frameSalt = part.toString('latin1', offset + 8, offset + 16)
+      const checksums: Sums = [view.getInt32(offset + 16), view.getInt32(offset + 20)]
       // Frames of an earlier use of the log, which most of a large one is, need no checksum.
-      const isWhole = frameSalt === (salt ?? frameSalt) && isSummedUp(view, at, header, sumsBefore, checksums)
+      const isWhole = frameSalt === (salt ?? frameSalt) && isSummedUp(view, offset, header, sumsBefore, checksums)
       // Each checksum continues from the stored one before, so that a broken frame spoils no other.
       sumsBefore = checksums
       if (!isWhole) continue
       salt ??= frameSalt
-      const [place, index] = [start + at + frameHeaderBytes, first + at / frameBytes]
-      whole.push({ page: view.getUint32(at), at: place, isCommit: view.getUint32(at + 4) > 0, index })
+      const [place, index] = [start + offset + frameHeaderBytes, first + offset / frameBytes]
+      wholeFrames.push({ page: view.getUint32(offset), at: place, isCommit: view.getUint32(offset + 4) > 0, index })
     }
   }
-  const frames = whole.slice(0, whole.findLastIndex(({ isCommit }) => isCommit) + 1)
+  const frames = wholeFrames.slice(0, wholeFrames.findLastIndex(({ isCommit }) => isCommit) + 1)
   const isHeaderLost = header.salt === undefined && log.length > headerBytes
   const gap = isHeaderLost ? 0 : frames.findIndex(({ index }, place) => index !== place)
   const before = gap < 0 ? frames : frames.slice(0, gap)
@@ -165,27 +165,27 @@ interface WholeFrame extends Frame {
 /** Whether a frame's checksum is right. */
 function isSummedUp(
   view: DataView,
-  at: number,
+  offset: number,
   { pageBytes, isLittle }: WalHeader,
-  before: Sums,
+  sumsBefore: Sums,
   checksums: Sums,
 ): boolean {
-  const sums = checksum(view, at, 8, isLittle, before)
-  const [first, second] = checksum(view, at + frameHeaderBytes, pageBytes, isLittle, sums)
+  const sums = checksum(view, offset, 8, isLittle, sumsBefore)
+  const [first, second] = checksum(view, offset + frameHeaderBytes, pageBytes, isLittle, sums)
   return first === checksums[0] && second === checksums[1]
 }
 
 function readHeader(bytes: Buffer): WalHeader {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const absent: WalHeader = { pageBytes: pageBytesUsual, isLittle: true, salt: undefined, sums: [0, 0] }
-  if (bytes.length < headerBytes) return absent
+  const emptyHeader: WalHeader = { pageBytes: pageBytesUsual, isLittle: true, salt: undefined, sums: [0, 0] }
+  if (bytes.length < headerBytes) return emptyHeader
   const sums: Sums = [view.getInt32(24), view.getInt32(28)]
   const magic = view.getUint32(0)
   const pageBytes = view.getUint32(8)
-  if ((magic !== magicLittle && magic !== magicBig) || !isPageSize(pageBytes)) return { ...absent, sums }
+  if ((magic !== magicLittle && magic !== magicBig) || !isPageSize(pageBytes)) return { ...emptyHeader, sums }
   const isLittle = magic === magicLittle
   const [first, second] = checksum(view, 0, 24, isLittle, [0, 0])
-  if (first !== sums[0] || second !== sums[1]) return { ...absent, sums }
+  if (first !== sums[0] || second !== sums[1]) return { ...emptyHeader, sums }
   return { pageBytes, isLittle, salt: bytes.toString('latin1', 16, 24), sums }
 }
 
@@ -238,12 +238,12 @@ function openOrNone(path: string): number | undefined {
 }
 
 /** The readable bytes of a part; none when the disk fails to read it. */
-function readPart(descriptor: number, at: number, bytes: number): Buffer {
+function readPart(descriptor: number, offset: number, bytes: number): Buffer {
   const part = Buffer.allocUnsafe(bytes)
   let bytesRead = 0
   try {
     while (bytesRead < bytes) {
-      const some = readSync(descriptor, part, bytesRead, bytes - bytesRead, at + bytesRead)
+      const some = readSync(descriptor, part, bytesRead, bytes - bytesRead, offset + bytesRead)
       if (some === 0) break
       bytesRead += some
     }

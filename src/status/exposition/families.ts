@@ -138,12 +138,14 @@ const warningKinds: readonly string[] = ['label-long', 'unit-changed', 'already-
 
 /** Metrics of delivery: what waits, and what the service answers. */
 function deliveryFamilies({ balance, gates, service, counters, warnings }: Scrape): Family[] {
-  const { due, dead, held } = balance
+  const { due: dueCount, dead: deadCount, held: heldCount } = balance
   return [
     gauge(
       'tidegauge_outbox_metrics',
       'Metrics in the outbox that are not delivered: due, dead (refused for good) or held (a person decides).',
-      Object.entries({ due, dead, held }).map(([state, count]) => [{ state }, count] as const),
+      Object.entries({ due: dueCount, dead: deadCount, held: heldCount }).map(
+        ([state, count]) => [{ state }, count] as const,
+      ),
     ),
     counter(
       'tidegauge_metrics_collected_total',
@@ -213,7 +215,7 @@ function warningFamilies(warnings: Scrape['warnings']): Family[] {
 /** Metrics of the daemons that share the outbox, the same at each of them; none where it belongs to one. */
 export function fleetFamilies({ fleet }: Pick<Scrape, 'fleet'>): Family[] {
   if (!fleet) return []
-  const { daemons, differing } = fleet
+  const { daemons, differing: fleetDifferences } = fleet
   return [
     gauge(
       'tidegauge_fleet_daemon_up',
@@ -231,7 +233,7 @@ export function fleetFamilies({ fleet }: Pick<Scrape, 'fleet'>): Family[] {
     gauge(
       'tidegauge_fleet_differences',
       'In a fleet, differences between daemons by what differs (no-daemon: one has died that alone ran a collector); tidegauge fleet ls has their words.',
-      differenceKinds.map(kind => [{ kind }, differing.filter(each => each.kind === kind).length] as const),
+      differenceKinds.map(kind => [{ kind }, fleetDifferences.filter(each => each.kind === kind).length] as const),
     ),
   ]
 }

@@ -22,21 +22,26 @@ ${balanceNote(balance)}${dueNote(backlog)}${commands(balance)}
 }
 
 /** A receiver of alerts, and why it does not take them. */
-function receiver({ receiver: name, accepted, refused, failing }: NonNullable<Snapshot['reports']>[number]): Html {
+function receiver({
+  receiver: name,
+  accepted: acceptedCount,
+  refused: refusedCount,
+  failing: failureCause,
+}: NonNullable<Snapshot['reports']>[number]): Html {
   const state =
-    failing === undefined
-      ? html`${numberText(accepted)} reports accepted, ${numberText(refused)} refused`
-      : html`<span class="notice">takes no report: ${failing}. It is sent again; <code>tidegauge notify test</code> tries it</span>`
+    failureCause === undefined
+      ? html`${numberText(acceptedCount)} reports accepted, ${numberText(refusedCount)} refused`
+      : html`<span class="notice">takes no report: ${failureCause}. It is sent again; <code>tidegauge notify test</code> tries it</span>`
   return html`<div><dt>Alerts</dt><dd>${name}: ${state}</dd></div>`
 }
 
 /** Each hold with its end. */
-function gate({ waiting, gates, lastPush }: ServiceState, nowMs: number): Html {
+function gate({ waiting: waitSentence, gates, lastPush }: ServiceState, nowMs: number): Html {
   const holds = gates.map(hold => gateText(hold, gates.length > 1, nowMs)).filter(hold => hold !== nothing)
-  if (waiting === undefined && holds.length === 0) {
+  if (waitSentence === undefined && holds.length === 0) {
     return lastPush ? html`<p class="quiet gate">Nothing holds pushes back.</p>` : nothing
   }
-  return html`<div class="notice">${waiting === undefined ? nothing : html`<p>${waiting}</p>`}${
+  return html`<div class="notice">${waitSentence === undefined ? nothing : html`<p>${waitSentence}</p>`}${
     holds.length === 0 ? nothing : html`<ul aria-label="Until when pushes are held back">${holds}</ul>`
   }</div>`
 }
@@ -56,7 +61,7 @@ function gateText(
 }
 
 /** The due metrics by protocol, and how late they are. */
-function dueNote({ byProtocol, late }: BacklogState): Html {
+function dueNote({ byProtocol, late: lateMetrics }: BacklogState): Html {
   if (byProtocol.length === 0) return nothing
   const restCount = byProtocol.length - backlogMax
   const removedProtocol = byProtocol.find(({ isRemoved }) => isRemoved)
@@ -65,9 +70,9 @@ function dueNote({ byProtocol, late }: BacklogState): Html {
   return html`<ul class="due-list quiet" aria-label="Due metrics by protocol">${byProtocol.slice(0, backlogMax).map(one)}${
     restCount > 0 ? html`<li>and ${restCount} more</li>` : nothing
   }</ul>${
-    late === undefined
+    lateMetrics === undefined
       ? nothing
-      : html`<p class="quiet">${numberText(late.metrics)} of them should be delivered by now, the oldest of ${dayClockText(late.oldest)}.</p>`
+      : html`<p class="quiet">${numberText(lateMetrics.metrics)} of them should be delivered by now, the oldest of ${dayClockText(lateMetrics.oldest)}.</p>`
   }${
     removedProtocol === undefined
       ? nothing
@@ -76,11 +81,11 @@ function dueNote({ byProtocol, late }: BacklogState): Html {
 }
 
 /** The commands that list what waits for a person. */
-function commands({ dead, held, due }: Balance): Html {
+function commands({ dead: deadCount, held: heldCount, due: dueCount }: Balance): Html {
   const items = [
-    ...(dead > 0 ? [html`<li><code>tidegauge dead ls</code> lists what the service refused</li>`] : []),
-    ...(held > 0 ? [html`<li><code>tidegauge held ls</code> lists what is implausible</li>`] : []),
-    ...(due > 0 ? [html`<li><code>tidegauge due ls</code> lists what is on its way, and why it waits</li>`] : []),
+    ...(deadCount > 0 ? [html`<li><code>tidegauge dead ls</code> lists what the service refused</li>`] : []),
+    ...(heldCount > 0 ? [html`<li><code>tidegauge held ls</code> lists what is implausible</li>`] : []),
+    ...(dueCount > 0 ? [html`<li><code>tidegauge due ls</code> lists what is on its way, and why it waits</li>`] : []),
   ]
   return items.length === 0 ? nothing : html`<ul class="commands quiet" aria-label="Commands">${items}</ul>`
 }
@@ -96,11 +101,17 @@ function term(name: string, count: number, shape?: CellShape): Html {
 }
 
 /** Note when the balance does not add up: a metric in no state was lost. */
-function balanceNote({ enqueued, delivered, dead, held, due }: Balance): Html {
-  const missing = enqueued - delivered - dead - held - due
-  if (enqueued === 0) return html`<p class="quiet">Nothing is enqueued yet.</p>`
-  if (missing !== 0) {
-    return html`<p class="notice">These numbers do not add up: ${numberText(missing)} of the enqueued metrics are in no state. Keep the outbox file and report this.</p>`
+function balanceNote({
+  enqueued: enqueuedCount,
+  delivered: deliveredCount,
+  dead: deadCount,
+  held: heldCount,
+  due: dueCount,
+}: Balance): Html {
+  const missingCount = enqueuedCount - deliveredCount - deadCount - heldCount - dueCount
+  if (enqueuedCount === 0) return html`<p class="quiet">Nothing is enqueued yet.</p>`
+  if (missingCount !== 0) {
+    return html`<p class="notice">These numbers do not add up: ${numberText(missingCount)} of the enqueued metrics are in no state. Keep the outbox file and report this.</p>`
   }
   return html`<p class="quiet">Every metric that was enqueued is delivered, dead, held or due.</p>`
 }

@@ -82,11 +82,11 @@ function rangeText(values: readonly number[]): string {
 }
 
 function row({ hour, value, state, reason, collectedMs, deliveredMs, earlier = [] }: HistoryHour): Html {
-  const why = reason === undefined ? nothing : html`: ${reason}`
+  const reasonHtml = reason === undefined ? nothing : html`: ${reason}`
   const corrections = earlier.map(one => html`, ${exactText(one.value)} until ${whenText(one.untilMs, hour)}`)
   return html`<tr><th scope="row">${clockText(hour)}</th><td>${value === undefined ? '–' : exactText(value)}</td><td class="state${
     state === 'delivered' ? '' : ' old'
-  }">${stateText[state]}${why}${corrections}</td><td>${whenText(collectedMs, hour)}</td><td>${whenText(deliveredMs, hour)}</td></tr>
+  }">${stateText[state]}${reasonHtml}${corrections}</td><td>${whenText(collectedMs, hour)}</td><td>${whenText(deliveredMs, hour)}</td></tr>
 `
 }
 

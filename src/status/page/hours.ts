@@ -63,15 +63,15 @@ function twoLinesNote(): Html {
 /**
  * The roles repeat what the elements say, because the rows are laid out as grids.
  *
- * @param of the protocol of all rows; its axis is drawn once above the tables of all protocols
+ * @param protocolId the protocol of all rows; its axis is drawn once above the tables of all protocols
  */
-function table(week: WeekGrid, rows: readonly WeekRow[], of?: string): Html {
+function table(week: WeekGrid, rows: readonly WeekRow[], protocolId?: string): Html {
   const shareOf = (chars: number) => Math.min(rowCharsMax, Math.floor(chars / week.rows.length))
-  return html`<table class="hours" role="table" aria-label="State of each hour of the last seven days for each collector${of === undefined ? '' : ` of ${of}`}">
-<thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col"><span class="unseen">Collector</span></th><th role="columnheader" scope="col"><span class="unseen">${rangeText(week)} UTC</span>${of === undefined ? axis(week) : nothing}</th></tr></thead>
+  return html`<table class="hours" role="table" aria-label="State of each hour of the last seven days for each collector${protocolId === undefined ? '' : ` of ${protocolId}`}">
+<thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col"><span class="unseen">Collector</span></th><th role="columnheader" scope="col"><span class="unseen">${rangeText(week)} UTC</span>${protocolId === undefined ? axis(week) : nothing}</th></tr></thead>
 <tbody role="rowgroup">${rows.map(
     row =>
-      html`<tr role="row"><th role="rowheader" scope="row">${collectorName(row, of === undefined)}</th><td role="cell"><span class="unseen">${rowText(row, shareOf(spokenCharsMax))}</span>${strip(week, row, shareOf(titleCharsMax))}</td></tr>
+      html`<tr role="row"><th role="rowheader" scope="row">${collectorName(row, protocolId === undefined)}</th><td role="cell"><span class="unseen">${rowText(row, shareOf(spokenCharsMax))}</span>${strip(week, row, shareOf(titleCharsMax))}</td></tr>
 `,
   )}</tbody>
 </table>`
@@ -118,7 +118,7 @@ const labelledHoursMin = 12
 
 /** A stretch, or the part of it in one half, with its place in that half. */
 interface Placed {
-  readonly half: number
+  readonly halfIndex: number
   readonly x: number
   readonly hours: number
   readonly shape: CellShape
@@ -134,10 +134,10 @@ interface Placed {
 function strip({ from }: Pick<WeekGrid, 'from'>, { runs }: Pick<WeekRow, 'runs'>, charsMax: number): Html {
   const stretches = runs.flatMap(stretch => partsOf(stretch, (stretch.from - from) / hourMs))
   const titles = titlesOf(stretches, charsMax)
-  return html`<div class="strip" aria-hidden="true">${[0, 1].map(half =>
+  return html`<div class="strip" aria-hidden="true">${[0, 1].map(halfIndex =>
     drawing(
-      half,
-      stretches.filter(part => part.half === half),
+      halfIndex,
+      stretches.filter(part => part.halfIndex === halfIndex),
       titles,
     ),
   )}</div>`
@@ -159,7 +159,7 @@ function titlesOf(spans: readonly Placed[], charsMax: number): ReadonlyMap<Place
   return titles
 }
 
-function drawing(half: number, parts: readonly Placed[], titles: ReadonlyMap<Placed, string>): Html {
+function drawing(halfIndex: number, parts: readonly Placed[], titles: ReadonlyMap<Placed, string>): Html {
   const byKind = Map.groupBy(
     parts.filter(part => !titles.has(part)),
     ({ shape }) => shape,
@@ -171,7 +171,7 @@ function drawing(half: number, parts: readonly Placed[], titles: ReadonlyMap<Pla
     .map(
       part =>
         html`<path class="${part.shape}" d="${lineText(part.shape, [part])}"><title>${titles.get(part)}</title></path>`,
-    )}<use href="#nights-${half}"/></svg>`
+    )}<use href="#nights-${halfIndex}"/></svg>`
 }
 
 /** Path data of stretches of one shape: steps are relative, since there may be many. */
@@ -186,12 +186,12 @@ function lineText(shape: CellShape, parts: readonly Placed[]): string {
   return steps.join('')
 }
 
-function partsOf(stretch: HourStretch, at: number): Placed[] {
+function partsOf(stretch: HourStretch, offset: number): Placed[] {
   const shape = shapeOf(stretch)
-  return [0, 1].flatMap(half => {
-    const first = Math.max(at, half * halfHours)
-    const hours = Math.min(at + stretch.hours, (half + 1) * halfHours) - first
-    return hours > 0 ? [{ half, x: first - half * halfHours, hours, shape, stretch }] : []
+  return [0, 1].flatMap(halfIndex => {
+    const first = Math.max(offset, halfIndex * halfHours)
+    const hours = Math.min(offset + stretch.hours, (halfIndex + 1) * halfHours) - first
+    return hours > 0 ? [{ halfIndex, x: first - halfIndex * halfHours, hours, shape, stretch }] : []
   })
 }
 
@@ -233,24 +233,24 @@ function rowText({ runs }: Pick<WeekRow, 'runs'>, charsMax: number): string {
 
 /** The days above the strips. */
 function axis({ from }: Pick<WeekGrid, 'from'>): Html {
-  return html`<div class="strip axis" aria-hidden="true">${[0, 1].map(half => axisOfHalf(half, hourAfter(from, half * halfHours)))}</div>`
+  return html`<div class="strip axis" aria-hidden="true">${[0, 1].map(halfIndex => axisOfHalf(halfIndex, hourAfter(from, halfIndex * halfHours)))}</div>`
 }
 
 /** Days and their labels; its path of midnights is drawn over each strip, too. */
-function axisOfHalf(half: number, from: Hour): Html {
+function axisOfHalf(halfIndex: number, from: Hour): Html {
   const nights = hoursFrom(from, hourAfter(from, halfHours - 1)).flatMap((hour, x) =>
     new Date(hour).getUTCHours() === 0 && x > 0 ? [x] : [],
   )
   const labels = [0, ...nights].map((x, place) => {
     const isShort = (nights[place] ?? halfHours) - x < labelledHoursMin
     // On one line a day that the halves share has its label at its midnight, on two lines where it has room.
-    const isShared = half === 0 ? x > 0 && isShort : x === 0 && new Date(from).getUTCHours() !== 0
-    if (isShort && !(half === 0 && isShared)) return nothing
-    const look = isShared ? html` class="${half === 0 ? 'on-one-line' : 'on-two-lines'}"` : nothing
+    const isShared = halfIndex === 0 ? x > 0 && isShort : x === 0 && new Date(from).getUTCHours() !== 0
+    if (isShort && !(halfIndex === 0 && isShared)) return nothing
+    const look = isShared ? html` class="${halfIndex === 0 ? 'on-one-line' : 'on-two-lines'}"` : nothing
     return html`<text${look} x="${percent(x)}" y="11">${dayText(hourAfter(from, x))}</text>`
   })
   const lines = nights.map(x => html`<line x1="${percent(x)}" x2="${percent(x)}" y1="14" y2="20"/>`)
-  const path = html`<defs><path id="nights-${half}" class="night" d="${nights.map(x => `M${x} 0v${cellUnits}`).join('')}"/></defs>`
+  const path = html`<defs><path id="nights-${halfIndex}" class="night" d="${nights.map(x => `M${x} 0v${cellUnits}`).join('')}"/></defs>`
   return html`<svg>${path}${lines}${labels}</svg>`
 }
 
@@ -301,12 +301,12 @@ export function troublesOf({ rows }: Pick<WeekGrid, 'rows'>): HourTrouble[] {
       // The fault of a collector that was removed needs no remedy; its metrics may still wait for a person.
       const fix = (isRemoved ? undefined : stretch.fault?.fix) ?? fixes[shape]
       const kind = JSON.stringify([collector, shape, stretch.fault?.code, message])
-      const before = byKind.get(kind)
+      const previousTrouble = byKind.get(kind)
       byKind.set(kind, {
         collector,
         shape,
-        count: (before?.count ?? 0) + stretch.hours,
-        first: before?.first ?? stretch.from,
+        count: (previousTrouble?.count ?? 0) + stretch.hours,
+        first: previousTrouble?.first ?? stretch.from,
         last: hourAfter(stretch.from, stretch.hours - 1),
         facts: stretch.fault?.facts ?? {},
         ...(message === undefined ? {} : { message }),

@@ -65,10 +65,10 @@ function table(states: readonly ProtocolState[], count: number, nowMs: number): 
   }`
 }
 
-function source({ readAtMs, unread, isRemoved }: ProtocolState, nowMs: number): Html {
+function source({ readAtMs, unread: unreadReason, isRemoved }: ProtocolState, nowMs: number): Html {
   if (isRemoved) return html`<span class="removed">no longer configured</span> last values of this outbox`
   if (readAtMs !== undefined) return html`read from the service ${ago(readAtMs, nowMs)}`
-  return html`values of this outbox; ${unread ?? 'the service has not answered yet'}`
+  return html`values of this outbox; ${unreadReason ?? 'the service has not answered yet'}`
 }
 
 function noProtocol(): Html {
@@ -302,17 +302,17 @@ function pathText(run: readonly PlacedPoint[]): string {
   const [first] = run
   if (!first) return ''
   const steps: string[] = []
-  let at = first
-  let before = first
+  let drawnPoint = first
+  let previousPoint = first
   for (const point of run.slice(1)) {
-    if (point.y !== before.y) {
-      if (before.x > at.x) steps.push(`h${before.x - at.x}`)
-      steps.push(`l${point.x - before.x} ${Number((point.y - before.y).toFixed(3))}`)
-      at = point
+    if (point.y !== previousPoint.y) {
+      if (previousPoint.x > drawnPoint.x) steps.push(`h${previousPoint.x - drawnPoint.x}`)
+      steps.push(`l${point.x - previousPoint.x} ${Number((point.y - previousPoint.y).toFixed(3))}`)
+      drawnPoint = point
     }
-    before = point
+    previousPoint = point
   }
-  if (before.x > at.x) steps.push(`h${before.x - at.x}`)
+  if (previousPoint.x > drawnPoint.x) steps.push(`h${previousPoint.x - drawnPoint.x}`)
   return `M${first.x} ${first.y}${steps.join('').replaceAll(' -', '-')}`
 }
 

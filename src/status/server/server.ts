@@ -128,7 +128,7 @@ const rivalLookMs = 100
  * @throws Fault `address-unusable`
  */
 async function listenInTurn(server: WebServer, deps: StatusDeps): Promise<Listening> {
-  const late = deps.time.timeout(rivalMsMax)
+  const timeout = deps.time.timeout(rivalMsMax)
   for (let silences = 0; ; ) {
     try {
       return await listen(server, deps.host, deps.port)
@@ -137,7 +137,7 @@ async function listenInTurn(server: WebServer, deps: StatusDeps): Promise<Listen
       // It may have left between the two looks, or leave in the middle of its answer.
       silences = listener === undefined ? silences + 1 : 0
       const isLeaving = listener ? listener.isStarting : silences < silencesMax
-      if (late.aborted || !isLeaving) throw takenBy(error, listener?.file)
+      if (timeout.aborted || !isLeaving) throw takenBy(error, listener?.file)
       await deps.time.sleep(rivalLookMs)
     }
   }
@@ -152,9 +152,9 @@ const foreign = {
 }
 
 /** Creates a server with what all routes share: headers, methods, accepted host names, and errors without internals. */
-function guardedServer(bound: ServedAddress, openPort?: OpenPort): WebServer {
+function guardedServer(address: ServedAddress, openPort?: OpenPort): WebServer {
   const server = webServer({
-    frameworkErrors: refuseMalformed(bound),
+    frameworkErrors: refuseMalformed(address),
     routerOptions: { maxParamLength: idCharsMax },
     ...patience,
     openPort,
@@ -162,7 +162,7 @@ function guardedServer(bound: ServedAddress, openPort?: OpenPort): WebServer {
   })
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders)
-    if (!isAllowed(bound, request.headers)) return reply.code(403).send(foreign)
+    if (!isAllowed(address, request.headers)) return reply.code(403).send(foreign)
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       return reply.code(405).header('allow', 'GET, HEAD').send({ error: 'only GET and HEAD are answered' })
     }
@@ -176,10 +176,10 @@ function guardedServer(bound: ServedAddress, openPort?: OpenPort): WebServer {
 }
 
 /** Answers malformed paths, which skip the hooks, by the same rules. */
-function refuseMalformed(bound: ServedAddress) {
+function refuseMalformed(address: ServedAddress) {
   return (_: Error, request: WebRequest, reply: WebReply): void => {
     reply.headers(securityHeaders)
-    if (!isAllowed(bound, request.headers)) reply.code(403).send(foreign)
+    if (!isAllowed(address, request.headers)) reply.code(403).send(foreign)
     else reply.code(400).send({ error: 'the path is not well-formed' })
   }
 }
@@ -195,12 +195,12 @@ async function readiness(ready: () => Promise<Readiness>): Promise<Readiness> {
 
 /** One answer for all who ask while it is made: however many ask, one is made at a time. */
 function together<T>(make: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | undefined
+  let answer: Promise<T> | undefined
   return () => {
-    running ??= make().finally(() => {
-      running = undefined
+    answer ??= make().finally(() => {
+      answer = undefined
     })
-    return running
+    return answer
   }
 }
 
@@ -264,15 +264,15 @@ export class Changes {
     const { signal } = this.#stopping
     this.#isLooking = true
     this.#last = undefined
-    let quiet = 0
+    let quietLooks = 0
     while (this.#listeners.size > 0 && !signal.aborted) {
       // A state that cannot be read is another one: the page finds out why.
       const state = await this.#state().catch(() => 'unreadable')
       const isNews = state !== this.#last
       this.#last = state
-      quiet = isNews || quiet >= quietLooksMax ? 0 : quiet + 1
+      quietLooks = isNews || quietLooks >= quietLooksMax ? 0 : quietLooks + 1
       const text = isNews ? eventText(state) : ': still here\n\n'
-      if (quiet === 0) for (const listener of this.#listeners) send(listener, text)
+      if (quietLooks === 0) for (const listener of this.#listeners) send(listener, text)
       await this.#time.sleep(lookMs, signal).catch(() => {})
     }
     this.#isLooking = false

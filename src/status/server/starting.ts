@@ -15,9 +15,9 @@ type BoundAddress = ServedAddress & { readonly port: number }
  *
  * @returns `undefined` when it cannot listen there, or there are several addresses: the status server tries again
  */
-export async function openEarly(bound: BoundAddress, reason: string | StartProgress): Promise<OpenPort | undefined> {
-  if (bound.host === 'localhost') return undefined
-  return openNotReady(bound, reason).catch(() => undefined)
+export async function openEarly(address: BoundAddress, reason: string | StartProgress): Promise<OpenPort | undefined> {
+  if (address.host === 'localhost') return undefined
+  return openNotReady(address, reason).catch(() => undefined)
 }
 
 /** A daemon that is merely starting, and how far it is. */
@@ -44,16 +44,16 @@ export class StartProgress {
  * @throws the system's error when it cannot listen there
  */
 export function openNotReady(
-  bound: BoundAddress,
+  address: BoundAddress,
   reason: string | StartProgress,
   causes?: readonly ReadinessCause[],
 ): Promise<OpenPort> {
-  const { host, port } = bound
+  const { host, port } = address
   const state = (): NotReady =>
     typeof reason === 'string'
       ? { reasons: [withFile(reason)], causes }
       : { reasons: [reason.reason], startsSince: reason.since }
-  return OpenPort.open({ host, port, ...patience }, (request, response) => answer(bound, state(), request, response))
+  return OpenPort.open({ host, port, ...patience }, (request, response) => answer(address, state(), request, response))
 }
 
 /** Its own state; `startsSince` is an instant as text. */
@@ -63,29 +63,30 @@ interface NotReady {
   readonly startsSince?: string
 }
 
-function answer(bound: ServedAddress, said: NotReady, request: IncomingMessage, response: ServerResponse): void {
-  const { status, type, body } = notReadyReply(bound, said, request)
+function answer(address: ServedAddress, said: NotReady, request: IncomingMessage, response: ServerResponse): void {
+  const { status, type, body } = notReadyReply(address, said, request)
   response.writeHead(status, { ...securityHeaders, 'content-type': `${type}; charset=utf-8` })
   response.end(request.method === 'HEAD' ? undefined : body)
 }
 
 /** The answer to a request while there is no outbox to read. */
 export function notReadyReply(
-  bound: ServedAddress,
+  address: ServedAddress,
   { reasons, causes, startsSince }: NotReady,
   { url, method = '', headers }: IncomingMessage,
 ) {
-  const plain = (status: number, text: string) => ({ status, type: 'text/plain', body: `${text}\n` })
-  const json = (body: unknown) => ({ status: 503, type: 'application/json', body: JSON.stringify(body) })
-  if (!isAllowed(bound, headers)) return plain(403, 'this server does not answer to that name, nor to pages of others')
-  if (method !== 'GET' && method !== 'HEAD') return plain(405, 'only GET and HEAD are answered')
+  const textReply = (status: number, text: string) => ({ status, type: 'text/plain', body: `${text}\n` })
+  const jsonReply = (body: unknown) => ({ status: 503, type: 'application/json', body: JSON.stringify(body) })
+  if (!isAllowed(address, headers))
+    return textReply(403, 'this server does not answer to that name, nor to pages of others')
+  if (method !== 'GET' && method !== 'HEAD') return textReply(405, 'only GET and HEAD are answered')
   switch (url?.split('?', 1)[0]) {
     case '/livez':
-      return plain(200, 'live')
+      return textReply(200, 'live')
     case '/readyz':
-      return json({ ready: false, reasons, causes })
+      return jsonReply({ ready: false, reasons, causes })
     case '/status.json':
-      return json({ ready: { ok: false, reasons, causes }, startsSince })
+      return jsonReply({ ready: { ok: false, reasons, causes }, startsSince })
     case '/metrics':
       return { status: 200, type: 'text/plain; version=0.0.4', body: familyText(readyFamily(false)) }
     default:

@@ -21,10 +21,12 @@ function searchAll(chain: ScriptedChain, hours: readonly number[], seeds: readon
     expect(question.latest || numbers.length === question.numbers.length).toBe(true)
     const headers = numbers.map(number => chain.header(number)).filter(header => header !== undefined)
     const empty = numbers.filter(number => chain.header(number) === undefined)
-    const absent = new Map(empty.map(number => [number, new EndpointFailure('node', `does not have block ${number}`)]))
+    const absentBlocks = new Map(
+      empty.map(number => [number, new EndpointFailure('node', `does not have block ${number}`)]),
+    )
     expect(numbers.some(number => session.known.isAbsent(number))).toBe(false)
     const latest = question.latest ? chain.header(chain.head) : undefined
-    if (!session.learn({ latest, headers, absent })) session = new AsOfSearch(search, [])
+    if (!session.learn({ latest, headers, absentBlocks })) session = new AsOfSearch(search, [])
   }
   const answers = asked.map(hour => session.answers.get(hour))
   return { answers: answers.filter(answer => answer !== undefined), rounds, calls }

@@ -373,7 +373,7 @@ const ofDerived: readonly CureRow[] = [
     value: 6,
   },
   {
-    cures: ['give this collector at: ["${possible.join(\'", "\')}"]${alternative}'],
+    cures: ['give this collector at: ["${possibleHours.join(\'", "\')}"]${alternative}'],
     wrong: world =>
       own(`return { A: 3 }`, { collectors: [{ ...given, ...atLast(world) }, derived({ X: { sum: ['A', 1] } })] }),
     right: world =>

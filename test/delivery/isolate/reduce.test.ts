@@ -476,8 +476,12 @@ describe('a push that the service fails on', () => {
 
 describe('narrowing down what the service fails on', () => {
   const failure = (piece: Piece, isSlow = false): FailedPiece => ({ piece, verdict: down, isSlow })
-  const narrowing = (failed: FailedPiece, due: readonly Metric[] = [...failed.piece.batch], isInQuarantine = false) => {
-    return { kind: 'narrowing', failed, due, isInQuarantine } as const
+  const narrowing = (
+    failed: FailedPiece,
+    dueMetrics: readonly Metric[] = [...failed.piece.batch],
+    isInQuarantine = false,
+  ) => {
+    return { kind: 'narrowing', failed, dueMetrics, isInQuarantine } as const
   }
   const four = asBatch(['a', 'b', 'c', 'd'].flatMap(id => metrics(1, anHour, id)))
   const ten = fresh(batchOf(10))
@@ -510,20 +514,20 @@ describe('narrowing down what the service fails on', () => {
         {
           kind: 'sample',
           sample: sample(fresh([metric(5)], 1)),
-          rest: halves(withoutSample).map(piece => ({ ...piece, batch: asBatch([...piece.batch]) })),
+          otherPieces: halves(withoutSample).map(piece => ({ ...piece, batch: asBatch([...piece.batch]) })),
         },
       ],
     ],
     [
       'sends the rest when that was accepted',
       {},
-      { kind: 'sampled', rest: [ten], isInQuarantine: false },
+      { kind: 'sampled', otherPieces: [ten], isInQuarantine: false },
       [sendLast([ten])],
     ],
     [
       'leaves the rest when the protocol is in quarantine by then',
       {},
-      { kind: 'sampled', rest: [ten], isInQuarantine: true },
+      { kind: 'sampled', otherPieces: [ten], isInQuarantine: true },
       [],
     ],
     ...(
@@ -537,7 +541,7 @@ describe('narrowing down what the service fails on', () => {
         ],
       ] as const
     ).map(([title, failing, actions]): Transition => {
-      return [title, { failing: [failing] }, { kind: 'sampled', rest: [ten], isInQuarantine: false }, actions]
+      return [title, { failing: [failing] }, { kind: 'sampled', otherPieces: [ten], isInQuarantine: false }, actions]
     }),
     ['halves a protocol of which something was accepted', accepted, narrowing(failure(ten)), [sendLast(halves(all))]],
     ['ends at a metric', accepted, narrowing(failure(fresh([bad]))), [], { failing: [alone()] }],

@@ -129,7 +129,7 @@ export class FlushBench {
     const clock = { latestHour: () => anHour, skewMs: 0 }
     const time = new VirtualTime(anHour)
     const protocolIds = protocols.map(({ id }) => id)
-    const parts = { outbox, protocolIds, quarantine, unrecorded: new ExcludedMetrics(), clock, time }
+    const parts = { outbox, protocolIds, quarantine, unrecordedMetrics: new ExcludedMetrics(), clock, time }
     const plan = new FlushPlan(parts, false, anHour, probes)
     const quarantineProbes = { newest: async () => [], of: () => async () => probesLeft.shift() }
     return await new Flush(plan, sender, {

@@ -138,7 +138,7 @@ export class FleetLife implements Owner {
         endpointMemory: new EndpointMemory(context),
       },
       make: () => deliveryMaker({ client }, outbox.delivery, context),
-      seen: () => {
+      readPresent: () => {
         throw new Error('nothing is reported')
       },
     }

@@ -10,7 +10,7 @@ import { clearPasswordServer, relayTo } from '../../support/relay.ts'
 const answerMsMax = 1_000
 
 function poolOn(address: string, more: Partial<ConnectionPoolOptions> = {}) {
-  const both = { all: new Set<ConnectionPool>(), givenUp: new AbortController() }
+  const both = { pools: new Set<ConnectionPool>(), givenUp: new AbortController() }
   const use = { name: 'test', connectionsMax: 2, isPipelined: true, answerMsMax, ...both }
   const pool = new ConnectionPool(addressOf(address), { ...use, ...more })
   onTestFinished(() => pool.end())
@@ -45,8 +45,8 @@ describe.skipIf(postgresPlace.kind === 'missing')('connections to a database', (
   it('are replaced as soon as another one was silent, in every pool of the database', async () => {
     const relay = await relayTo(databases.server)
     const address = behind(await databases.empty(), relay.port)
-    const all = new Set<ConnectionPool>()
-    const [quick, slow] = [poolOn(address, { all }), poolOn(address, { all, answerMsMax: 600_000 })]
+    const pools = new Set<ConnectionPool>()
+    const [quick, slow] = [poolOn(address, { pools }), poolOn(address, { pools, answerMsMax: 600_000 })]
     await Promise.all([quick, slow].map(pool => pool.executeSql('SELECT 1')))
     relay.forget()
     const underWay = slow.executeSql('SELECT 1')

@@ -21,7 +21,7 @@ const calm: TroubleInput = {
   outbox: healthy(),
   hour: anHour,
   lateness: nothing,
-  unresolved: [],
+  unresolvedCounts: [],
 }
 
 /** An outbox, and what keeps it from being written. */
@@ -96,7 +96,7 @@ describe('the troubles of a daemon', () => {
       'are gaps, dead and held metrics by collector',
       {
         ...calm,
-        unresolved: (['gap', 'dead', 'held'] as const).map(kind => ({
+        unresolvedCounts: (['gap', 'dead', 'held'] as const).map(kind => ({
           kind,
           collector: 'a/x',
           count: 2,

@@ -136,7 +136,7 @@ export class PostgresDatabase {
     this.place = postgresPlaceOf(address)
     this.#time = time
     const own = { name: 'tidegauge', connectionsMax, answerMsMax: silenceMsMax, isPipelined: true }
-    const both = { all: new Set<ConnectionPool>(), givenUp: this.#givenUp }
+    const both = { pools: new Set<ConnectionPool>(), givenUp: this.#givenUp }
     this.#pool = new ConnectionPool(address, { ...own, ...both })
     this.#jobs = new ConnectionPool(address, { ...jobs, ...both })
   }

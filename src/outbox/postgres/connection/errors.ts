@@ -145,7 +145,7 @@ function refusalOf(error: unknown): readonly [words: string, fix: string] | unde
 
 /** The fault of a database that takes no new rows. */
 export function fullFault(place: string, trouble: 'full' | 'read-only'): Fault {
-  const [code, why, fix] =
+  const [code, reason, fix] =
     trouble === 'full'
       ? (['disk-full', 'has no room on its disk', 'free some room'] as const)
       : ([
@@ -153,7 +153,7 @@ export function fullFault(place: string, trouble: 'full' | 'read-only'): Fault {
           'can only be read now',
           'give the address of the writer, or let this one be written',
         ] as const)
-  return new Fault(code, `the database ${place} ${why}: nothing new is collected until it can be written again`, {
+  return new Fault(code, `the database ${place} ${reason}: nothing new is collected until it can be written again`, {
     fix,
   })
 }

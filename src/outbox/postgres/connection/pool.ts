@@ -73,7 +73,7 @@ export interface ConnectionPoolOptions {
   /** Whether statements are sent without waiting for the answers to earlier ones. */
   readonly isPipelined: boolean
   /** Pools of the same database, of which this will be one. */
-  readonly all: Set<ConnectionPool>
+  readonly pools: Set<ConnectionPool>
   /** Aborted when the database does not answer while the process stops: then no pool of it is waited for. */
   readonly givenUp: AbortController
 }
@@ -92,10 +92,10 @@ export class ConnectionPool {
   readonly #givenUp: AbortController
 
   constructor(address: PostgresAddress, options: ConnectionPoolOptions) {
-    const { name, connectionsMax, answerMsMax, isPipelined, all, givenUp } = options
+    const { name, connectionsMax, answerMsMax, isPipelined, pools, givenUp } = options
     const { host, port, user, password, database } = address
     this.#answerMsMax = answerMsMax
-    this.#all = all.add(this)
+    this.#all = pools.add(this)
     this.#givenUp = givenUp
     givenUp.signal.addEventListener('abort', () => {
       for (const stream of this.#streams.values()) stream.destroy()
