@@ -77,31 +77,27 @@ function boundIn(pattern: Node): readonly Node[] {
   return /Pattern$|^RestElement$/.test(pattern.type) ? nodesIn(pattern).flatMap(boundIn) : []
 }
 
+const words = (...lines: readonly string[]) => new Set(lines.flatMap(line => line.split(' ')))
+
 /** Words that name nothing: pronouns, question words, prepositions, adverbs, and adjectives without their noun. */
-const vagueWords = new Set(
-  [
-    'own one some other others each all any both same more most what which who it this that rest such none nothing',
-    'how where why when then because here there not never no may',
-    'at of as by over above below into except without within until near against about around between beyond per',
-    'before after again only enough further together alone later earlier early late back away always apart outside',
-    'elsewhere whole dead due open usable fresh silent newest oldest missing absent stray plain clean quiet half old',
-    'older living local wrong present different full empty alive possible impossible recent heavy light slow quick',
-    'stuck busy idle faulty unsure unclear unfit unread fewer least better best good',
-  ].flatMap(line => line.split(' ')),
+const vagueWords = words(
+  'own one some other others each all any both same more most what which who it this that rest such none nothing',
+  'how where why when then because here there not never no may',
+  'at of as by over above below into except without within until near against about around between beyond per',
+  'before after again only enough further together alone later earlier early late back away always apart outside',
+  'elsewhere whole dead due open usable fresh silent newest oldest missing absent stray plain clean quiet half old',
+  'older living local wrong present different full empty alive possible impossible recent heavy light slow quick',
+  'stuck busy idle faulty unsure unclear unfit unread fewer least better best good',
 )
 const participles = /^(?:[a-z]+ed|[a-z]{2,}ing)$/
-const irregularParticiples = new Set(
-  [
-    'found said known shown kept seen taken held left meant written read done made sent lost gone got had begun met put',
-    'spent sought given told built bound chosen broken thrown drawn grown hidden won paid heard caught brought thought',
-    'bought led fed forgotten remade',
-  ].flatMap(line => line.split(' ')),
+const irregularParticiples = words(
+  'found said known shown kept seen taken held left meant written read done made sent lost gone got had begun met put',
+  'spent sought given told built chosen broken thrown drawn grown hidden won paid heard caught brought thought bought',
+  'led fed forgotten remade',
 )
 /** Nouns that end as participles do. */
-const nouns = new Set(
-  'bound feed need seed speed string ping encoding framing meaning reading recording holding ending listing opening'.split(
-    ' ',
-  ),
+const nouns = words(
+  'feed need seed speed string ping encoding framing meaning reading recording holding ending listing opening',
 )
 
 /** Whether a name says nothing of what it holds. */
