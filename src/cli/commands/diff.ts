@@ -79,7 +79,7 @@ async function sampled(context: AppContext, outbox: Outbox | undefined, options:
   return {
     json: () => ({ seed, ...diff }),
     text: () => printSampleDiff(diff, seed),
-    isIncomplete: diff.comparedCount === 0 || diff.differences.length > 0,
+    isIncomplete: diff.compared === 0 || diff.differences.length > 0,
   }
 }
 

@@ -43,7 +43,7 @@ export interface SampleDiff {
   /** Hours drawn. */
   readonly hours: number
   /** Number of compared values, differing ones included. */
-  readonly comparedCount: number
+  readonly compared: number
   readonly differences: readonly Difference[]
   readonly notRead: readonly Unread[]
   /** Collectors that can read only the present. */
@@ -52,7 +52,7 @@ export interface SampleDiff {
 
 const reasonCharsMax = 80
 
-const nothing: SampleDiff = { deliveredHours: 0, hours: 0, comparedCount: 0, differences: [], notRead: [], leftOut: [] }
+const nothing: SampleDiff = { deliveredHours: 0, hours: 0, compared: 0, differences: [], notRead: [], leftOut: [] }
 
 /** Reads random delivered hours again and compares. Stores nothing, and uses no cached as-of block. */
 export async function sampleDiff(
@@ -79,7 +79,7 @@ export async function sampleDiff(
   return {
     deliveredHours: deliveredHours.length,
     hours: runs.length,
-    comparedCount: rereadRuns.reduce((sum, { equal }) => sum + equal, differences.length),
+    compared: rereadRuns.reduce((sum, { equal }) => sum + equal, differences.length),
     differences,
     notRead: [
       ...descriptions.flatMap(one => (one.kind === 'unread' ? [one.unread] : [])),
@@ -107,7 +107,7 @@ async function differencesOf(
 
 /** Prints the differences, and why they may be. */
 export function printSampleDiff(
-  { deliveredHours, hours, comparedCount, differences, notRead, leftOut }: SampleDiff,
+  { deliveredHours, hours, compared: comparedCount, differences, notRead, leftOut }: SampleDiff,
   seed: number,
 ): void {
   const values = counted(comparedCount, 'value')
