@@ -84,7 +84,7 @@ const doubleDigits = 15
 /** Parses each number of a JSON text that a double would round as a `RawNumber`. */
 export function keepDigits(_key: string, value: unknown, { source = '' }: { readonly source?: string } = {}): unknown {
   if (typeof value !== 'number' || String(value) === source) return value
-  const digits = source.replace(/e.*$/i, '').replaceAll(/\D/g, '').replace(/^0+/, '')
+  const digits = source.replace(/e.*/is, '').replaceAll(/\D/g, '').replace(/^0+/, '')
   return digits.length > doubleDigits ? rawNumbers.rawJSON(source) : value
 }
 

@@ -6,8 +6,12 @@ const cutOff = /…|'?\.\.\. \d+ more /g
 /** As `cutOff`, or at its end. */
 const cutOffOrEnd = new RegExp(`${cutOff.source}|$`, 'g')
 
-/** A string of a JSON text, with the colon behind it where it is a name; a list of numbers, which may be bytes; a number. */
-const jsonParts = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|(?<![\d.])\d{1,3}(?:,\s*\d{1,3}){7,}(?![\d.])|-?\d[\d.eE+-]{5,}/gs
+/**
+ * A string of a JSON text, with the colon behind it where it is a name; a list of numbers, which may be bytes; a number. A
+ * string without its end is one, too: each of its quotes would be the beginning of another.
+ */
+const jsonParts =
+  /"[^"\\]*(?:\\(?:.|$)[^"\\]*)*(?:"(\s*:)?|$)|(?<![\d.])\d{1,3}(?:,\s*\d{1,3}){7,}(?![\d.])|-?\d[\d.eE+-]{5,}/gs
 
 /**
  * Removes known secrets from text in any encoding: plain, JSON, URL, HTML, base64, lists of bytes, or one within the other; also the
