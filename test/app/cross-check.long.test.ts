@@ -217,7 +217,7 @@ protocols: [{ id: pool, name: Pool, collectors: [{ use: ./balance.js }] }]
     first.misbehave({ kind: 'balance', wei: 500n * ether })
     const { stdout } = await run('explain', 'pool___Balance', hour(1))
     expect(stdout).toMatch(
-      /read again now: 100\n\S+ is contradicted: endpoints of different hosts disagree about Balance/,
+      /read again now: 100 → tidegauge backfill .*\n\S+ is contradicted: endpoints of different hosts disagree about Balance/,
     )
     const end = await run('backfill', '--from', hour(1), '--to', hour(0))
     expect(end.stderr).toContain(`${first.host} gives 500, ${second.host} gives 100`)

@@ -1,5 +1,5 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { deployAave } from '../../support/aave.ts'
 import { command } from '../../support/command.ts'
@@ -11,7 +11,8 @@ it('new knows Aave’s own contracts: the pool behind its proxy, and the token o
   onTestFinished(() => chain.stop())
   const { pool, list } = await deployAave(chain)
   const dollar = await list({ symbol: 'USD', decimals: 6, price: '1' })
-  const config = join(temporaryFolder(), 'tidegauge.yaml')
+  const config = join(temporaryFolder(), 'config', 'tidegauge.yaml')
+  mkdirSync(dirname(config))
   const file = (entries: string) => `service: embedded
 chains: { dev: { id: 31337, rpc: ["${chain.url}"] } }
 protocols:
