@@ -105,7 +105,7 @@ export class Finality {
     }
   }
 
-  /** A chain or collector that cannot be read is tried again, and reported elsewhere; an error of the store is one. */
+  /** Logs why a check failed. It is tried again; a chain or collector that cannot be read is reported elsewhere, too. */
   #report({ id: chainId }: ChainReader, error: unknown): void {
     const { outbox, log } = this.#deps
     if (error instanceof Fault)

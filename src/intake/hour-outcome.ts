@@ -21,7 +21,7 @@ export const due: Purpose = { kind: 'due' }
 export type HourOutcome =
   /** The values that it has are stored; `failure` says why others lack. */
   | ({ readonly kind: 'stored' } & Pick<CollectionOutcome, 'mode' | 'unexpected' | 'failure'>)
-  /** It cannot be had now: it is tried again by a backfill, or when the collector can read it. */
+  /** It cannot be had now: only a backfill, or a start within the hour, tries it again. */
   | { readonly kind: 'gap'; readonly fault: Fault }
   /** Its values stay as they are, and are not looked at again. */
   | { readonly kind: 'given-up'; readonly fault: Fault }

@@ -81,8 +81,7 @@ function newestLate(nowMs: number): Hour {
  * hours are those the configuration expects, not the stored rows, so that a broken writer shows, too.
  *
  * For a quarter of an hour after a start, what was merely not tried yet is caught up and is not wrong; what was tried and
- * failed is. Dead and held metrics, and derived values whose window is not full, wait for a person's decision: they are
- * warnings, unless `status.ready` is `strict`.
+ * failed is. The causes in `decisions` stop nothing: they are warnings, unless `status.ready` is `strict`.
  * Pure: the present facts decide, not the state before.
  *
  * @param hour of the lateness. Default: the newest that should be delivered

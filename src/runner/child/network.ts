@@ -77,7 +77,7 @@ export interface HttpNetworkOptions {
   readonly lookup?: LookupFunction
   /** Whether an address is public. Default: `isPublicAddress`. */
   readonly isPublic?: (address: string) => boolean
-  /** Certificate authority to trust besides the usual ones. */
+  /** Certificate authority to trust in place of the usual ones. */
   readonly ca?: string
 }
 

@@ -2,13 +2,13 @@
 export interface RunnerLimits {
   /** Time after its deadline that a run has to end by its signal, before its process counts as hung. */
   readonly graceMs: number
-  /** Interval of pings to the shared process while it has work. */
+  /** Interval of pings to a shared process of foreign code while it has work. */
   readonly pingEveryMs: number
   /** Unanswered pings in a row after which the process is ended. */
   readonly pingsUnansweredMax: number
   /** Time within which a new process must be ready. */
   readonly startMsMax: number
-  /** Idle time after which the shared process is ended: an hour is long, and memory is not free. */
+  /** Idle time after which a shared process is ended: an hour is long, and memory is not free. */
   readonly idleMsMax: number
   /** Concurrent processes for a single suspect each. */
   readonly aloneMax: number

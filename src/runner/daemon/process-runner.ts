@@ -76,10 +76,10 @@ type Done = Exclude<TaskEnd, { kind: 'faulted' }>
 type OfHour<T> = T extends { readonly hour: Hour } ? Omit<T, 'collector'> : never
 
 /**
- * Runs collectors in processes: one shared by all collectors shipped with the daemon, and one for each file or package
- * of one's own. When a process ends or stops answering, its runs are repeated, each collector alone in a process of its
- * own, so that only the culprit fails; a culprit runs alone until it succeeds. Hours that lacked memory together are first
- * repeated with fewer at once.
+ * Runs collectors in processes: those shipped with the daemon share one, and so do those of a file or package of one's own,
+ * as far as their options name the same paths (`groupOf`). When a process ends or stops answering, its runs are repeated,
+ * each collector alone in a process of its own, so that only the culprit fails; a culprit runs alone until it succeeds.
+ * Hours that lacked memory together are first repeated with fewer at once.
  */
 export class ProcessRunner implements Runner {
   readonly #deps: RunnerDeps

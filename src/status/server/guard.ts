@@ -31,7 +31,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
 /** The address the server listens on, and the names it is reached by, if known. */
 export interface ServedAddress {
   readonly host: string
-  /** Accepted host names. Default: localhost, and that of the address. */
+  /** Accepted names besides localhost and that of the address. Default: none. */
   readonly hosts?: readonly string[]
 }
 

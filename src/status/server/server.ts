@@ -44,7 +44,7 @@ export interface StatusDeps {
   readonly host: string
   /** 0: the system picks one. */
   readonly port: number
-  /** Names it answers to besides IP addresses, when it listens on all of them. Default: localhost alone. */
+  /** As in `ServedAddress`. */
   readonly hosts?: readonly string[]
   /** The present state, called at each request. */
   readonly snapshot: () => Promise<Snapshot> | Snapshot

@@ -104,7 +104,7 @@ const waits = { baseMs: 20, capMs: 1_000 }
 type Durability = 'synced' | 'unsynced'
 
 const begins: Readonly<Record<Durability | 'reading', string>> = {
-  // A weaker choice of the database's owner is not weakened further, and a stronger one stays.
+  // A commit waits also where the database's owner has chosen that none does; any other choice stays.
   synced: `BEGIN ISOLATION LEVEL READ COMMITTED; ${limited};
     SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'`,
   unsynced: `BEGIN ISOLATION LEVEL READ COMMITTED; ${limited}; SET LOCAL synchronous_commit = off`,
