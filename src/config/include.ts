@@ -67,8 +67,8 @@ export function ungrantedSecrets(config: Config): PlacedMistake[] {
   })
 }
 
-/** Variables of Node, PostgreSQL and proxies: they may hold a secret of the operator that the main file does not name. */
-const ofMachine = /^(NODE|PG)_|_PROXY$/i
+/** Variables of Node, PostgreSQL, OpenTelemetry and proxies: they may hold a secret of the operator that the main file does not name. */
+const ofMachine = /^(OTEL|NODE|PG)_|_PROXY$/i
 
 /** Why a file may not use a secret; `undefined` where it may, as the main file may use any. */
 function refusal(config: Config, file: string, ref: SecretRef, uses: readonly SecretUse[]): string | undefined {
@@ -80,7 +80,7 @@ function refusal(config: Config, file: string, ref: SecretRef, uses: readonly Se
   const other = uses.find(use => use.place.file !== file && grantName(use.ref) === name)?.place.file
   if (other === config.file) return 'is a secret of the main file'
   if (other !== undefined) return `is a secret of ${shortest(other)}`
-  if (ref.kind === 'env') return ofMachine.test(name) ? 'is a variable of Node, PostgreSQL or a proxy' : undefined
+  if (ref.kind === 'env') return ofMachine.test(name) ? 'is a variable of Node, PostgreSQL, OpenTelemetry or a proxy' : undefined
   return mayOpen(config, file, ref.path) ? undefined : `is not below the folder of ${shortest(file)}`
 }
 
