@@ -142,7 +142,8 @@ function judgeAlone(evidence: ClockEvidence): ClockVerdict {
     )
   }
   if (expectedTime && evenMs < clockPatienceMs) {
-    const by = spanText(wallMs - expectedTime.nowMs)
+    const aheadMs = wallMs - expectedTime.nowMs
+    const by = `${spanText(aheadMs)} ${aheadMs < 0 ? 'back' : 'ahead'}`
     return doubted('unconfirmed', `this machine's clock was set ${by}, and ${believedSoon}`)
   }
   if (evenMs >= clockPatienceMs) return trusted(evidence, false)
@@ -205,7 +206,7 @@ function isWitnessed({ wallMs, evenMs, serviceMs, head, expectedTime }: ClockEvi
 function contradiction({ wallMs, serviceMs, head }: ClockEvidence): string | undefined {
   if (serviceMs !== undefined) return offSentence(serviceMs - wallMs)
   if (head && head.nowMs > wallMs + clockReportMs)
-    return `this machine's clock is ${spanText(wallMs - head.nowMs)} the last block of ${head.chain}`
+    return `this machine's clock is ${offsetText(wallMs - head.nowMs)} the last block of ${head.chain}`
   return undefined
 }
 
@@ -214,7 +215,7 @@ function contradiction({ wallMs, serviceMs, head }: ClockEvidence): string | und
  * @param offMs how far the service's clock is ahead
  */
 export function offSentence(offMs: number): string {
-  return `this machine's clock is ${spanText(-offMs)} the service's`
+  return `this machine's clock is ${offsetText(-offMs)} the service's`
 }
 
 /** The hour that all evidence agrees on; `undefined` while the clock is doubted or they differ. */
@@ -229,6 +230,11 @@ function doubted(why: DoubtedClock['why'], reason: string): DoubtedClock {
 }
 
 /** `130 min ahead of`, or `behind` when negative. */
+function offsetText(ms: number): string {
+  return `${spanText(ms)} ${ms < 0 ? 'behind' : 'ahead of'}`
+}
+
+/** `130 min`. */
 function spanText(ms: number): string {
   const [seconds = 0, minutes = 0, hours = 0, days = 0] = [1, 60, 3_600, 86_400].map(each =>
     Math.round(Math.abs(ms) / 1000 / each),
@@ -237,5 +243,5 @@ function spanText(ms: number): string {
   const inHours = hours < 72 ? ([hours, 'h'] as const) : ([days, 'd'] as const)
   const inMinutes = minutes < 180 ? ([minutes, 'min'] as const) : inHours
   const [count, unit] = seconds < 120 ? [seconds, 's'] : inMinutes
-  return `${count} ${unit} ${ms < 0 ? 'behind' : 'ahead of'}`
+  return `${count} ${unit}`
 }

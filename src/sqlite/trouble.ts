@@ -11,7 +11,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { Fault } from '../model/fault.ts'
+import { Fault, type FaultCode } from '../model/fault.ts'
 import { codesOf } from './damage.ts'
 import { OtherSchemaError } from './database.ts'
 import { hasLocks } from './lock.ts'
@@ -290,12 +290,16 @@ export function withFileFaults<T>(subject: string, file: string, act: () => T): 
   }
 }
 
+const codes: Readonly<Partial<Record<TroubleKind, FaultCode>>> = {
+  'no-room': 'disk-full',
+  'read-only': 'database-read-only',
+}
+
 /** The Fault of a trouble. */
 export function troubleFault(subject: string, file: string, trouble: FileTrouble, cause?: unknown): Fault {
   const { kind, path } = trouble
   const where = path === file ? file : `${file}: ${path}`
   const said = kind === 'other' && cause instanceof Error ? ` (${[cause.message, ...codesOf(cause)].join(', ')})` : ''
   const message = `cannot use ${subject} ${where}: ${troubleWords[kind]}${said}`
-  const code = kind === 'no-room' ? 'disk-full' : 'outbox-unusable'
-  return new Fault(code, message, { fix: troubleFix(trouble), ...(cause === undefined ? {} : { cause }) })
+  return new Fault(codes[kind] ?? 'outbox-unusable', message, { fix: troubleFix(trouble), ...(cause === undefined ? {} : { cause }) })
 }

@@ -30,7 +30,7 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
   },
   'outbox-unusable': {
     cause:
-      'The file of the outbox cannot be opened or written: rights, a read-only disk, a file of another version or program.',
+      'The file of the outbox cannot be opened or written: rights, a file of another version or program.',
     cure: 'The message says which; `tidegauge doctor` looks again. The daemon retries.',
   },
   'outbox-moved': {
@@ -46,8 +46,9 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cure: 'Free some room: collecting continues, and missed hours are caught up.',
   },
   'database-read-only': {
-    cause: 'The PostgreSQL of the outbox takes no writes: it is a standby, or `default_transaction_read_only` is on.',
-    cure: 'Give the address of the writer, or let this one be written: collecting continues, and missed hours are caught up.',
+    cause:
+      'The database of the outbox takes no writes: its PostgreSQL is a standby, or has `default_transaction_read_only` on, or its file lies in a file system that is read-only.',
+    cure: 'Give the address of the writer, or let this one be written (`mount -o remount,rw`): collecting continues, and missed hours are caught up.',
   },
   'database-unreachable': {
     cause:

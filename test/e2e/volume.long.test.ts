@@ -70,9 +70,9 @@ async function askedUntil(url: string, fits: (status: number, text: string) => b
 
 const waits = 'the outbox cannot be opened yet: the daemon waits for it'
 
-async function expectWaiting(url: string, words: RegExp): Promise<void> {
+async function expectWaiting(url: string, words: RegExp, cause: string): Promise<void> {
   const text = await askedUntil(`${url}/readyz`, (status, text) => status === 503 && words.test(text))
-  expect(JSON.parse(text)).toMatchObject({ ready: false })
+  expect(JSON.parse(text)).toMatchObject({ ready: false, causes: [cause] })
   expect(await askedUntil(`${url}/livez`, status => status === 200)).toBe('live\n')
   expect(await askedUntil(`${url}/`, status => status === 503)).toMatch(words)
   expect(await askedUntil(`${url}/metrics`, status => status === 200)).toContain('tidegauge_ready 0')
@@ -108,7 +108,7 @@ describe.skipIf(!mayMount)('a daemon on a volume that is read-only (needs the ri
     }
     const daemon = daemonOn(config)
     await daemon.logged(waits)
-    await expectWaiting(url, /the file system is read-only – make it writable again/)
+    await expectWaiting(url, /the file system is read-only – make it writable again/, 'read-only')
     remount('rw')
     await daemon.logged('"running"')
     await askedUntil(`${url}/readyz`, status => status === 200)
@@ -131,7 +131,7 @@ describe.skipIf(!mayMount)('a volume that is unmounted under a daemon (needs the
     await daemon.logged('"delivered"')
     unmount()
     await daemon.logged(waits)
-    await expectWaiting(url, /the data folder .+ is gone: was its volume unmounted\? – mount it again/)
+    await expectWaiting(url, /the data folder .+ is gone: was its volume unmounted\? – mount it again/, 'outbox-unread')
     expect(readdirSync(data)).toEqual([])
     mount()
     await daemon.logged('"running"', 2)

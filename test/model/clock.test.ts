@@ -145,7 +145,7 @@ describe('a clock that is wrong', () => {
     [-30 * dayMs, { head: head() }, "this machine's clock is 30 d behind the last block of ethereum: set it right"],
     [-50 * yearMs, {}, "this machine's clock says 1976-12-02T13:11:00Z, which cannot be: set it right"],
     [-hourMs, { storedMs: trueMs }, 'has said 2026-11-20T13:11:00Z before: set it right'],
-    [5 * hourMs, { expectedTime: expected(5 * hourMs) }, "this machine's clock was set 5 h ahead"],
+    [5 * hourMs, { expectedTime: expected(5 * hourMs) }, "this machine's clock was set 5 h ahead, and it"],
   ] as const)('by %d ms is reported with what to do', (offMs, parts, sentence) => {
     expect(judged(offMs, parts)).toMatchObject({ kind: 'doubted', reason: expect.stringContaining(sentence) })
   })
