@@ -44,6 +44,7 @@ export function verifyCommand(): Command {
         if (!options.repair && repairableIn(verification).length > 0) {
           note('  → tidegauge verify --repair pushes again what is not shown, or shown otherwise')
         }
+        noteUnknown(verification)
         return {
           json: () => verifiedJson(verification, pushCount),
           text: () => {
@@ -72,6 +73,9 @@ async function verified(
   { from, to }: { readonly from: Hour; readonly to: Hour },
 ): Promise<readonly Verified[]> {
   const metrics = outbox ? await storedBetween(outbox.operators, from, to) : []
+  const gaps = (await outbox?.operators.hourRanges('gap', { from, to })) ?? []
+  const isGap: IsGap = (collector, hour) =>
+    gaps.some(range => range.collector === collector && range.from <= hour && hour <= range.to)
   const listings = await askService(context, protocolIds)
   return protocolIds.map((protocolId): Verified => {
     const listing = listings.get(protocolId)
@@ -79,7 +83,7 @@ async function verified(
       return { protocolId, kind: 'unreadable', reason: listing?.reason ?? 'it was not asked' }
     }
     const ofProtocol = metrics.filter(metric => metric.protocolId === protocolId)
-    return { protocolId, kind: 'compared', ...compare(ofProtocol, listing.listed, to) }
+    return { protocolId, kind: 'compared', ...compare(ofProtocol, listing.listed, to, isGap) }
   })
 }
 
@@ -90,6 +94,20 @@ async function storedBetween(operators: OperatorStore, from: Hour, to: Hour): Pr
     for (const metric of await operators.metrics(at, last < to ? last : to)) metrics.push(metric)
   }
   return metrics
+}
+
+/** Says what reads hours whose values are not here. */
+function noteUnknown(verification: readonly Verified[]): void {
+  const hours = verification
+    .flatMap(one => (one.kind === 'compared' ? one.differences : []))
+    .flatMap(({ kind, hour }) => (kind === 'unknown' ? [hour] : []))
+    .sort((a, b) => a - b)
+  const [first, last] = [hours[0], hours.at(-1)]
+  if (first === undefined || last === undefined) return
+  const range = `--from ${hourText(first)} --to ${hourText(last)}`
+  note(
+    `  → what is unknown here was sent from elsewhere, or before the outbox was restored: tidegauge backfill ${range} reads it`,
+  )
 }
 
 /** Differences that a push can mend. A value that the list may have left out is pushed, too: where the service has it, that changes nothing. */
@@ -143,9 +161,14 @@ interface ServiceComparison {
   readonly compared: number
   /** Delivered metrics of hours before those that the service shows. */
   readonly notShown: number
+  /** Metrics that the service shows of hours that are gaps here, as after a backup was restored: they are no difference. */
+  readonly ofGaps: number
   /** Delivered metrics of the oldest hour that it shows without them: they are missing, or its list ends within that hour. */
   readonly edgeMetrics: readonly Pick<StoredMetric, 'id' | 'hour'>[]
 }
+
+/** Whether an hour of a collector is a gap. */
+type IsGap = (collector: string, hour: Hour) => boolean
 
 /**
  * Compares what was delivered with what a service shows. If it shows several hours of any metric, those of all of them
@@ -156,10 +179,16 @@ interface ServiceComparison {
  * @param listing of the same protocols
  * @param upTo later hours that are shown do not count
  */
-export function compare(metrics: readonly StoredMetric[], listing: ListedMetrics, upTo: Hour): ServiceComparison {
+export function compare(
+  metrics: readonly StoredMetric[],
+  listing: ListedMetrics,
+  upTo: Hour,
+  isGap: IsGap,
+): ServiceComparison {
   const differences: ServiceDifference[] = []
   const [keys, oldestHour] = [new Set<string>(), oldestOf(metrics.map(({ hour }) => hour))]
-  const counts = { compared: 0, notShown: 0 }
+  const counts = { compared: 0, notShown: 0, ofGaps: 0 }
+  const collectors = new Map<string, string>(metrics.map(({ id, collector }) => [id, collector]))
   const edgeMetrics: StoredMetric[] = []
   const firstShown = firstHours(listing)
   for (const metric of metrics) {
@@ -179,7 +208,9 @@ export function compare(metrics: readonly StoredMetric[], listing: ListedMetrics
   for (const [id, hours] of listing) {
     for (const [hour, value] of hours) {
       if (hour < oldestHour || hour > upTo || keys.has(`${hour} ${id}`)) continue
-      differences.push({ kind: 'unknown', id, hour, shown: value })
+      const collector = collectors.get(id)
+      if (collector !== undefined && isGap(collector, hour)) counts.ofGaps += 1
+      else differences.push({ kind: 'unknown', id, hour, shown: value })
     }
   }
   return { ...counts, edgeMetrics, differences: differences.sort((a, b) => a.hour - b.hour || (a.id < b.id ? -1 : 1)) }
@@ -235,8 +266,10 @@ function printVerified(found: readonly Verified[]): void {
   }
 }
 
-function printCompared(protocolId: string, { compared, notShown, edgeMetrics, differences }: ServiceComparison): void {
-  print(`${protocolId}: ${resultText(compared, differences)}${hiddenText(notShown)}${edgeText(edgeMetrics)}`)
+function printCompared(protocolId: string, comparison: ServiceComparison): void {
+  const { compared, notShown, ofGaps, edgeMetrics, differences } = comparison
+  const rest = [hiddenText(notShown), gapText(ofGaps), edgeText(edgeMetrics)].join('')
+  print(`${protocolId}: ${resultText(compared, differences)}${rest}`)
   if (differences.length === 0) return
   const values = ['delivered', 'shown']
   printFirst(['difference', 'metric', 'hour', ...values], differences.map(rowOf), 'difference', values)
@@ -255,6 +288,10 @@ function resultText(comparedCount: number, differences: readonly ServiceDifferen
 
 function hiddenText(notShown: number): string {
   return notShown === 0 ? '' : `; ${counted(notShown, 'metric')} not compared: the service does not show those hours`
+}
+
+function gapText(ofGaps: number): string {
+  return ofGaps === 0 ? '' : `; ${counted(ofGaps, 'metric')} shown of hours that are gaps here`
 }
 
 function edgeText(edgeMetrics: ServiceComparison['edgeMetrics']): string {
@@ -278,12 +315,13 @@ function verifiedJson(found: readonly Verified[], pushedAgain: number) {
     protocols: found.map(({ protocolId, ...result }) => {
       if (result.kind === 'unreadable') return { protocol: protocolId, comparable: false, reason: result.reason }
       const differences = result.differences.map(({ hour, ...rest }) => ({ ...rest, hour: hourText(hour) }))
-      const { compared: comparedCount, notShown, edgeMetrics } = result
+      const { compared: comparedCount, notShown, ofGaps, edgeMetrics } = result
       return {
         protocol: protocolId,
         comparable: true,
         compared: comparedCount,
         notShown,
+        ofGaps,
         edgeMetrics: edgeMetrics.length,
         differences,
       }

@@ -1,4 +1,10 @@
+import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
+import { Fault } from '../../../src/model/fault.ts'
+import { parseHour } from '../../../src/model/hour.ts'
+import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
+import { markGap } from '../../../src/outbox/store/recording.ts'
+import { atOnce } from '../../support/stored-hours.ts'
 import { hourBack, type Sent, stage } from '../stage.ts'
 
 const hours = [hourBack(3), hourBack(2), hourBack(1)] as const
@@ -16,6 +22,10 @@ async function delivered(show: (stored: readonly Sent[]) => unknown) {
   expect(collectors, 'a plan reads the outbox').toMatchObject([{ hours: 0, there: 3 }])
   return staged
 }
+
+/** Advice about one hour that another daemon has sent. */
+const unknown = (config: string) =>
+  `  → what is unknown here was sent from elsewhere, or before the outbox was restored: tidegauge backfill --config ${config} --from ${hours[2]} --to ${hours[2]} reads it\n`
 
 /** The last value of each metric and hour. */
 function latestOf(stored: readonly Sent[]): Sent[] {
@@ -47,7 +57,7 @@ it('says that all is equal, and what differs, and pushes that again, once', asyn
     '',
   ])
   expect(stderr).toBe(
-    `  → tidegauge verify --config ${config} --repair pushes again what is not shown, or shown otherwise\n`,
+    `  → tidegauge verify --config ${config} --repair pushes again what is not shown, or shown otherwise\n${unknown(config)}`,
   )
   service.remarks = metric => {
     lost.push(metric)
@@ -64,7 +74,7 @@ it('says that all is equal, and what differs, and pushes that again, once', asyn
     ['pool___A', hours[1]],
     ['pool___B', hours[2]],
   ])
-  expect((await run('verify', '--repair')).stderr).toBe('nothing to push again\n')
+  expect((await run('verify', '--repair')).stderr).toBe(`${unknown(config)}nothing to push again\n`)
   expect(service.stored).toHaveLength(8)
   expect(await read('verify', '--json')).toMatchObject({
     protocols: [
@@ -79,6 +89,19 @@ it('says that all is equal, and what differs, and pushes that again, once', asyn
     ],
     pushedAgain: 0,
   })
+})
+
+it('knows that it lacks an hour that is a gap: that is no difference, and needs nothing', async () => {
+  const { run, read, service, config } = await stage({ metrics, values: { A: 1, B: 9 } })
+  for (const hour of [hours[0], hours[2]]) await run('backfill', '--from', hour, '--to', hour)
+  const outbox = new SqliteOutbox(join(dirname(config), '../data/outbox.db'))
+  atOnce(outbox, () => markGap('pool/given', parseHour(hours[1]), new Fault('hour-passed', 'it was not read in time')))
+  outbox.close()
+  const before = { id: 'pool___A', value: 5, timestamp: hours[1] }
+  service.shows = () => ({ status: 200, body: { data: { metrics: [...service.stored, before] } } })
+  const stdout = 'pool: 4 metrics compared, all equal; 1 metric shown of hours that are gaps here\n'
+  expect(await run('verify')).toEqual({ code: 0, stdout, stderr: '' })
+  expect(await read('verify', '--json')).toMatchObject({ protocols: [{ ofGaps: 1, differences: [] }] })
 })
 
 it('never says that all is equal where the answer cannot be read, or shows the latest alone', async () => {

@@ -8,6 +8,7 @@ import { anHour } from '../../support/metrics.ts'
 
 const at = (count: number) => hourAfter(anHour, count)
 const upTo = at(9)
+const isGap = (collector: string, hour: number) => collector === 'pool/c' && hour === at(5)
 
 /** Stored values of `pool___A` by hour; delivered, unless another state is given. */
 function stored(hours: Readonly<Record<number, number>>, state: MetricState = 'delivered'): StoredMetric[] {
@@ -22,8 +23,12 @@ function shown(hours: Readonly<Record<number, ListedValue>>, id = 'pool___A'): L
 }
 
 const found = (all: readonly StoredMetric[], listed: ListedMetrics) => {
-  const { differences, edgeMetrics: _, ...counts } = compare(all, listed, upTo)
-  return { ...counts, differences: differences.map(({ kind, hour }) => [kind, (hour - anHour) / 3_600_000]) }
+  const { differences, edgeMetrics: _, ofGaps, ...counts } = compare(all, listed, upTo, isGap)
+  return {
+    ...counts,
+    ...(ofGaps > 0 && { ofGaps }),
+    differences: differences.map(({ kind, hour }) => [kind, (hour - anHour) / 3_600_000]),
+  }
 }
 
 describe('what was delivered and what a service shows', () => {
@@ -71,13 +76,20 @@ describe('what was delivered and what a service shows', () => {
 
   it('what is not in the oldest hour that is shown may be left out there, and is missing later', () => {
     const other = shown({ 1: { value: 1 }, 2: { value: 1 } }, 'pool___B')
-    const { notShown, edgeMetrics, differences } = compare(stored({ 0: 1, 1: 10, 2: 20, 3: 30 }), other, upTo)
+    const { notShown, edgeMetrics, differences } = compare(stored({ 0: 1, 1: 10, 2: 20, 3: 30 }), other, upTo, isGap)
     expect([notShown, edgeMetrics.map(({ hour }) => hour)]).toEqual([0, []])
     expect(differences.filter(({ kind }) => kind === 'missing').map(({ hour }) => hour)).toEqual([0, 1, 2, 3].map(at))
     const own = new Map([...other, ...shown({ 3: { value: 30 } })])
-    const shownAgain = compare(stored({ 0: 1, 1: 10, 2: 20, 3: 30 }), own, upTo)
+    const shownAgain = compare(stored({ 0: 1, 1: 10, 2: 20, 3: 30 }), own, upTo, isGap)
     expect([shownAgain.notShown, shownAgain.edgeMetrics.map(({ hour }) => hour)]).toEqual([1, [at(1)]])
     expect(shownAgain.differences.filter(({ kind }) => kind === 'missing').map(({ hour }) => hour)).toEqual([at(2)])
+  })
+
+  it('an hour that is a gap here is no difference; that of a metric that nothing here gives is', () => {
+    const listed = { 1: { value: 10 }, 2: { value: 20 }, 3: { value: 30 }, 5: { value: 50 } }
+    expect(found(ours, shown(listed))).toEqual({ compared: 3, notShown: 0, ofGaps: 1, differences: [] })
+    const other = new Map([...shown(listed), ...shown({ 5: { value: 1 } }, 'pool___B')])
+    expect(found(ours, other)).toEqual({ compared: 3, notShown: 0, ofGaps: 1, differences: [['unknown', 5]] })
   })
 
   it.each(['due', 'dead', 'held'] as const)('what is %s does not count, whatever is shown of it', state => {
