@@ -84,7 +84,7 @@ protocols:
   - id: p
     name: P
     collectors:
-      - { use: event-sum, id: fees, options: { chain: local, address: "${dex.address}", event: "${feeEvent}", sum: amount, token, price: token, decimals: 3, label: Fees, unit: USD } }
+      - { use: event-sum, id: fees, options: { chain: local, address: "${dex.address}", event: "${feeEvent}", sum: amount, token: token, price: token, decimals: 3, label: Fees, unit: USD } }
       - { use: balances, id: held, options: { label: Held, unit: USD, of: { local: { owners: ["${treasury}"], assets: [{ native: true, price: token }, { token: { each: tokens }, price: token, decimals: 3 }] } } } }
       - use: contract-read
         id: vaults
