@@ -268,7 +268,7 @@ function placesAgain(length: number, hour: Hour, grows: boolean): readonly numbe
 /**
  * The known items of a list that only grows, up to its length; none where it turns out to have lost or replaced one.
  *
- * @param samples samples that were read with the length
+ * @param samples read with the length
  */
 async function keptOf(
   knownItems: readonly Address[],

@@ -180,13 +180,13 @@ class FleetParts {
     const upkeep = { keepMs: config.outbox.keepMs, time, mayPrune }
     this.#keep(outbox.startUpkeep({ ...upkeep, report: news => logUpkeep(log, news) }))
     const checksFinality = (chainId: number) => finality.get(chainId)?.isHeld ?? false
-    const localHours = new LocalHours({
+    const localStore = new LocalHours({
       ...{ intake, store, health: outbox.health, log },
       outcomes: new LocalOutcomes(keptIn),
       works: collector => lanesNow().includes(lanes.of(collector) ?? ''),
     })
     const counts = (...asked: Parameters<FleetAgreement['counts']>) => this.#agreement.counts(...asked)
-    const kept = { intake, store, engine, claims: hours, lanes, counts, localStore: localHours, time }
+    const kept = { intake, store, engine, claims: hours, lanes, counts, localStore, time }
     const requireHeld = (transaction: SharedTransaction) => leases.requireHeld(transaction)
     const ownIntake = new FleetIntakeStore({ ...kept, checksFinality, requireHeld, reportFailure })
     leases.start()

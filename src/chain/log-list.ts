@@ -40,7 +40,7 @@ export class LogList implements Iterable<RawLog> {
   *[Symbol.iterator](): Generator<RawLog> {
     for (const piece of this.pieces) {
       const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
-      for (let at = 0; at < bytes.length; at += sizeAt(bytes, at)) yield logAt(bytes, at)
+      for (let offset = 0; offset < bytes.length; offset += sizeAt(bytes, offset)) yield logAt(bytes, offset)
     }
   }
 }
@@ -74,14 +74,14 @@ function sizeOf({ topics, data }: RawLog): number {
   return headBytes + topics.length * topicBytes + (data.length - 2) / 2
 }
 
-function sizeAt(bytes: Buffer, at: number): number {
-  return headBytes + bytes.readUInt8(at + 20) * topicBytes + bytes.readUInt32LE(at + 16)
+function sizeAt(bytes: Buffer, offset: number): number {
+  return headBytes + bytes.readUInt8(offset + 20) * topicBytes + bytes.readUInt32LE(offset + 16)
 }
 
 function countIn(piece: Uint8Array): number {
   const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
   let count = 0
-  for (let at = 0; at < bytes.length; at += sizeAt(bytes, at)) count += 1
+  for (let offset = 0; offset < bytes.length; offset += sizeAt(bytes, offset)) count += 1
   return count
 }
 

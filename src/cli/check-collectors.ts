@@ -128,9 +128,9 @@ async function whileReported<T>(time: Pick<Time, 'sleep'>, report: () => void, w
 }
 
 /** Mistakes of collectors that give the same metric as an earlier one of the protocol: the first to run would win. */
-function sharedMetrics(usable: Checked['usable']): PlacedMistake[] {
+function sharedMetrics(loadedCollectors: Checked['usable']): PlacedMistake[] {
   const ownerOf = new Map<string, string>()
-  return usable.flatMap(({ collector, description }) =>
+  return loadedCollectors.flatMap(({ collector, description }) =>
     Object.keys(description.metrics).flatMap(label => {
       const id = metricId(collector.protocolId, label)
       const owner = ownerOf.get(id)

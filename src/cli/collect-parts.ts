@@ -97,7 +97,7 @@ async function readParts(
   })
   const readings = await pipeline.read(await Promise.all(hours), pasts)
   return readings.map(reading => {
-    const { collector, collectedValues: result, description } = reading
+    const { collector, result, description } = reading
     const values = result.acceptedValues.map(one =>
       description instanceof Fault ? one : withUnits(one, description, units),
     )
@@ -125,7 +125,7 @@ async function storeParts(
     if (inputChanges !== undefined) await intake.setInputs(collector.id, inputSpans(collector))
     if (fault?.code === 'hour-passed') return
     await operators.expectHour(collector.id, reading.hour, current)
-    await pipeline.record({ ...reading, collectedValues: result }, due, intake)
+    await pipeline.record({ ...reading, result }, due, intake)
   })
   await Promise.all(stores)
 }

@@ -11,7 +11,7 @@ export async function delivererSentence(context: AppContext): Promise<string> {
 
 /** A daemon in words; `undefined` when none runs on this outbox. */
 export async function daemonSentence({ config }: AppContext): Promise<string | undefined> {
-  return (await leaseHolder(config))?.sentence
+  return (await readLeaseHolder(config))?.sentence
 }
 
 /** Whether the daemon of a configuration runs. */
@@ -28,15 +28,15 @@ export interface ConfiguredDaemon {
 
 /** The daemon of a configuration, by the outbox and by the answer at its address: one that answers runs, also without a lease. */
 export async function configuredDaemon({ config }: AppContext, daemonSeen: DaemonSeen): Promise<ConfiguredDaemon> {
-  const leaseOwner = await leaseHolder(config)
-  if (leaseOwner && !leaseOwner.isOther) return { holder: leaseOwner.sentence }
+  const leaseHolder = await readLeaseHolder(config)
+  if (leaseHolder && !leaseHolder.isOther) return { holder: leaseHolder.sentence }
   const leaseless = leaselessWords(daemonSeen, config)
   if (leaseless !== undefined) return { holder: leaseless }
-  if (!leaseOwner || daemonSeen.kind === 'starting' || daemonSeen.kind === 'stalled') return {}
+  if (!leaseHolder || daemonSeen.kind === 'starting' || daemonSeen.kind === 'stalled') return {}
   const isNamed = config.fleet.name !== undefined
   const missing = isNamed ? `${config.fleet.name} does not run` : 'none runs here'
-  const sentence = `${missing}; of its fleet, ${leaseOwner.sentence} is at work`
-  return { holder: leaseOwner.sentence, absence: { sentence, isNamed } }
+  const sentence = `${missing}; of its fleet, ${leaseHolder.sentence} is at work`
+  return { holder: leaseHolder.sentence, absence: { sentence, isNamed } }
 }
 
 /**
@@ -44,7 +44,7 @@ export async function configuredDaemon({ config }: AppContext, daemonSeen: Daemo
  *
  * @returns `sentence` as `pid 7, since 2026-11-20T13:00:04Z`, in a fleet with its name before
  */
-async function leaseHolder(
+async function readLeaseHolder(
   config: AppContext['config'],
 ): Promise<{ readonly sentence: string; readonly isOther: boolean } | undefined> {
   const configuredName = daemonNameOf(config)

@@ -22,8 +22,8 @@ export interface FileForm<S extends z.ZodType = z.ZodType> {
 
 /** Words zod's issues for an operator. Pure. */
 export function explain(issues: readonly ZodIssue[], written: unknown, form: FileForm): ValueMistake[] {
-  const whole = form.json()
-  const mistakes = issues.flatMap(issue => explainIssue(issue, issue.path, written, whole))
+  const fileSchema = form.json()
+  const mistakes = issues.flatMap(issue => explainIssue(issue, issue.path, written, fileSchema))
   return mistakes.map(mistake => ofWhole(mistake, form))
 }
 
@@ -127,10 +127,10 @@ type RangeIssue = z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig
 function outOfRange(issue: RangeIssue, path: IssuePath, value: unknown, part: JsonSchema): ValueMistake {
   const bound = issue.code === 'too_small' ? issue.minimum : issue.maximum
   const exact = issue.inclusive !== false
-  const side = issue.code === 'too_small' ? (exact ? 'at least' : 'more than') : exact ? 'at most' : 'less than'
+  const comparison = issue.code === 'too_small' ? (exact ? 'at least' : 'more than') : exact ? 'at most' : 'less than'
   const verb = issue.origin === 'array' ? 'have' : 'be'
   const noun = issue.origin === 'array' ? (Number(bound) === 1 ? ' entry' : ' entries') : ''
-  const message = `${pathText(path)}: must ${verb} ${side} ${bound}${noun}`
+  const message = `${pathText(path)}: must ${verb} ${comparison} ${bound}${noun}`
   return { place: { path, side: 'value' }, message, fix: rewritten(value, part) }
 }
 
@@ -187,8 +187,8 @@ function writeOne(path: IssuePath, part: JsonSchema, fileSchema: JsonSchema): st
 
 /** Fix: how to write the value that was probably meant. */
 function rewritten(value: unknown, part: JsonSchema): string {
-  const near = typeof value === 'string' ? meant(value, choicesOf(part)) : undefined
-  if (near) return `did you mean ${near}?`
+  const suggestion = typeof value === 'string' ? meant(value, choicesOf(part)) : undefined
+  if (suggestion) return `did you mean ${suggestion}?`
   const isScalar = typeof value === 'number' || typeof value === 'boolean'
   if (isScalar && part.type === 'string' && part.pattern === undefined) return `put it in quotes: "${value}"`
   const isNumber = part.type === 'integer' || part.type === 'number'
@@ -396,9 +396,9 @@ function isEchoIn(mistakes: readonly OptionMistake[]): (mistake: OptionMistake) 
 }
 
 /** The missing option of the same map that an unknown one was probably meant for. */
-function nearest({ path }: OptionMistake, missing: readonly OptionMistake[]): OptionMistake | undefined {
+function nearest({ path }: OptionMistake, missingOptions: readonly OptionMistake[]): OptionMistake | undefined {
   const around = (full: OptionMistake['path']) => pathText(full.slice(0, -1))
-  const here = missing.filter(other => other.path.length > 0 && around(other.path) === around(path))
+  const here = missingOptions.filter(other => other.path.length > 0 && around(other.path) === around(path))
   const names = here.map(other => String(other.path.at(-1)))
   return here[names.indexOf(meant(String(path.at(-1)), names) ?? '')]
 }

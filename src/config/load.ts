@@ -360,7 +360,7 @@ function readerOf(
 ): CollectorConfig {
   const pathOf = (inner: readonly PropertyKey[]) => [...path, ...(inner[0] === 'sources' ? inner.slice(1) : inner)]
   const place = placeOf(path)
-  return { ...reader, protocolId: '', place, placeOf: (inner, at) => placeOf(pathOf(inner), at), pathOf }
+  return { ...reader, protocolId: '', place, placeOf: (inner, side) => placeOf(pathOf(inner), side), pathOf }
 }
 
 function deepFreeze<T>(value: T): T {

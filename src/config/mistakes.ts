@@ -151,9 +151,9 @@ export function meant(word: string, candidates: readonly string[]): string | und
  * @param otherwise what to do when that one is not meant; absent for words that are all known
  */
 export function didYouMean(word: string, known: readonly string[], others: string, otherwise?: string): string {
-  const near = meant(word, known)
-  if (near === undefined) return others
-  return otherwise === undefined ? `did you mean ${near}?` : `did you mean ${near}? If not, ${otherwise}`
+  const suggestion = meant(word, known)
+  if (suggestion === undefined) return others
+  return otherwise === undefined ? `did you mean ${suggestion}?` : `did you mean ${suggestion}? If not, ${otherwise}`
 }
 
 /** Whether two words differ only by two swapped neighbours. */

@@ -180,7 +180,7 @@ function parse(text: string): Read {
   if (anchorMistakes.length > 0) return { yamlMistakes: firstOfEachLine([...yamlMistakes, ...anchorMistakes]) }
   const tree: Tree = {
     value: () => document.toJS(),
-    positionOf: ({ path, side: part }) => positionAt(offsetOf(document, path, part)),
+    positionOf: ({ path, side }) => positionAt(offsetOf(document, path, side)),
     rename: (path, key) => renameKey(document, path, key),
     wrap: path => wrapMap(document, path),
   }

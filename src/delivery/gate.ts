@@ -238,19 +238,22 @@ export class Gate {
   /**
    * Records the end of a flush that sent, or tried to send.
    *
-   * @param newest hour with a metric that is still due
+   * @param newestHour hour with a metric that is still due
    * @returns the new state of the destination
    */
-  async flushed({ stop, left }: Pick<FlushEnd, 'stop' | 'left'>, newest: Hour | undefined): Promise<DestinationState> {
+  async flushed(
+    { stop, left: remarks }: Pick<FlushEnd, 'stop' | 'left'>,
+    newestHour: Hour | undefined,
+  ): Promise<DestinationState> {
     const { time } = this.#deps
-    const end = { ...this.#withClock(left, newest), ...(stop && { stop }) }
+    const end = { ...this.#withClock(remarks, newestHour), ...(stop && { stop }) }
     await this.#stored.save(afterFlush(this.#state, end, time.nowMs(), stop ? time.chance() : 0))
     return this.#state
   }
 
-  /** Records a flush that sent nothing, without a failure. @param left why metrics are left out, one sentence each */
-  async rested(left: readonly string[], newest: Hour | undefined): Promise<void> {
-    const state = afterRest(this.#state, this.#withClock(left, newest))
+  /** Records a flush that sent nothing, without a failure. @param remarks why metrics are left out, one sentence each */
+  async rested(remarks: readonly string[], newestHour: Hour | undefined): Promise<void> {
+    const state = afterRest(this.#state, this.#withClock(remarks, newestHour))
     if (state) await this.#stored.save(state)
   }
 

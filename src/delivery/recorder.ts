@@ -71,9 +71,9 @@ export class Recorder {
    * Records verdicts. Resolves when they are in the outbox, so that no more is sent twice after a crash than was under way.
    * While another process has the outbox's lock, pushes go on: a bounded number of verdicts waits in memory.
    */
-  async record(verdicts: MetricVerdicts, sending: Sending): Promise<void> {
+  async record(verdicts: MetricVerdicts, sendKind: Sending): Promise<void> {
     const { dead, warnings } = verdicts
-    const current = dead.length === 0 && warnings.length === 0 ? verdicts : await this.#wanted(verdicts, sending)
+    const current = dead.length === 0 && warnings.length === 0 ? verdicts : await this.#wanted(verdicts, sendKind)
     const isRoom = this.unrecordedMetrics.size <= unrecordedMax
     await new Promise<void>((resolve, reject) => {
       const onDelayed = () => (isRoom ? resolve() : undefined)
@@ -85,7 +85,7 @@ export class Recorder {
   /** The verdicts to be recorded: without warnings that were expected. */
   async #wanted(
     { delivered: deliveredMetrics, dead: deadLetters, warnings }: MetricVerdicts,
-    attempt: Sending,
+    sendKind: Sending,
   ): Promise<MetricVerdicts> {
     const { clock, unconfirmedSends, time } = this.#deps
     const latest = clock.latestHour(time.nowMs())
@@ -94,7 +94,7 @@ export class Recorder {
     return {
       delivered: deliveredMetrics,
       dead: deadNow,
-      warnings: await unconfirmedSends.unexpectedWarnings(warnings, attempt, deliveredMetrics),
+      warnings: await unconfirmedSends.unexpectedWarnings(warnings, sendKind, deliveredMetrics),
     }
   }
 
@@ -242,12 +242,12 @@ export class UnconfirmedSends {
    */
   async unexpectedWarnings(
     remarks: readonly Remark[],
-    attempt: Sending,
+    sendKind: Sending,
     deliveredMetrics: readonly Metric[],
   ): Promise<readonly Remark[]> {
     const existingRemarks = new Set(remarks.filter(({ text }) => warningKind(text) === 'already-exists'))
     if (existingRemarks.size === 0) return remarks
-    if (attempt === 'again') return remarks.filter(remark => !existingRemarks.has(remark))
+    if (sendKind === 'again') return remarks.filter(remark => !existingRemarks.has(remark))
     const unconfirmedKeys = await this.#unconfirmedOf(
       [...existingRemarks].flatMap(({ metric }) => metric ?? deliveredMetrics),
     )

@@ -72,8 +72,8 @@ export class Devchain {
     const flags = [...nodeFlags, '--port', String(port)]
     const anvil = await Anvil.start(genesisSeconds, flags, signal)
     stack.defer(() => anvil.stop())
-    const writing = await unlessAborted(writePast(anvil, genesisSeconds, hours, nowMs), signal)
-    return new Devchain(anvil, writing, hours, stack.move())
+    const writers = await unlessAborted(writePast(anvil, genesisSeconds, hours, nowMs), signal)
+    return new Devchain(anvil, writers, hours, stack.move())
   }
 
   /** Of the node's JSON-RPC server. */
@@ -158,9 +158,9 @@ async function writePast(
   const miner = new Miner(anvil, genesisSeconds)
   const deployment = await deploy(anvil, miner)
   const chance = dice(20)
-  const writing = { miner, deployment, chance, activity: new Activity(deployment, chance) }
-  for (const hour of hours) await liveHour(hour, nowMs, writing)
-  return writing
+  const writers = { miner, deployment, chance, activity: new Activity(deployment, chance) }
+  for (const hour of hours) await liveHour(hour, nowMs, writers)
+  return writers
 }
 
 /**

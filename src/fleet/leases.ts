@@ -205,17 +205,17 @@ export class Leases {
   }
 
   /** Takes what is free, where something became free, or something else is wanted. */
-  async #take({ freed: freedTerm, isAnyOver }: RenewedLease): Promise<void> {
+  async #take({ freed: freedCount, isAnyOver }: RenewedLease): Promise<void> {
     const { store, service, time } = this.#deps
-    const missingNames = [...this.#all].flatMap(lease => lease.missing.map(name => ({ lease, name })))
-    const lookedFor = `${this.#term} ${freedTerm} ${missingNames.map(({ name }) => name).join(' ')}`
+    const requests = [...this.#all].flatMap(lease => lease.missing.map(name => ({ lease, name })))
+    const lookedFor = `${this.#term} ${freedCount} ${requests.map(({ name }) => name).join(' ')}`
     // With a new term, what a process of this name had before is freed.
     if (!isAnyOver && lookedFor === this.#lookedFor) return
     const sentAtMs = time.steadyMs()
-    const names = missingNames.map(({ name }) => name)
+    const names = requests.map(({ name }) => name)
     const takenNames = new Set(await store.claim(this.#holder, names, service))
     this.#lookedFor = isAnyOver ? undefined : lookedFor
-    for (const [lease, wanted] of Map.groupBy(missingNames, ({ lease }) => lease)) {
+    for (const [lease, wanted] of Map.groupBy(requests, ({ lease }) => lease)) {
       const own = wanted.flatMap(({ name }) => (takenNames.has(name) ? [name] : []))
       if (own.length > 0) lease.taken(own, sentAtMs)
     }

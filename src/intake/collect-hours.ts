@@ -27,7 +27,7 @@ export interface HourToCollect {
 
 /** Result of reading an hour, not yet stored. */
 export interface HourReading {
-  readonly collectedValues: Collected
+  readonly result: Collected
   /** The earliest that the reading can have begun, as in `isFinal`. */
   readonly begunMs: EarliestMs | undefined
 }
@@ -82,8 +82,8 @@ export class HourPipeline {
     const results = (await this.reader.collectTogether(runs, pasts)).values()
     return hours.map(hour => {
       const { description } = hour
-      const collectedValues = description instanceof Fault ? nothing(description) : results.next().value
-      return { ...hour, begunMs, collectedValues: collectedValues ?? nothing(new Fault('stopped', 'it was not read')) }
+      const result = description instanceof Fault ? nothing(description) : results.next().value
+      return { ...hour, begunMs, result: result ?? nothing(new Fault('stopped', 'it was not read')) }
     })
   }
 
@@ -94,16 +94,16 @@ export class HourPipeline {
     intake: HourStore,
   ): Promise<H & HourResult> {
     const { time, chains } = this.#deps
-    const { collector, hour, collectedValues, begunMs } = hourRead
+    const { collector, hour, result, begunMs } = hourRead
     const nowMs = time.nowMs()
-    const outcome = outcomeOf(hourRead, collectedValues, purpose, { nowMs, chance: time.chance() })
+    const outcome = outcomeOf(hourRead, result, purpose, { nowMs, chance: time.chance() })
     let recordResult = unchanged
     if (outcome.kind === 'gap') await intake.recordGap(collector.id, hour, outcome.fault)
     if (outcome.kind === 'given-up') await intake.forgetPins(collector.id, hour)
     if (outcome.kind === 'stored') {
       const { kind: _, ...recordOptions } = outcome
-      const pins = notFinal(collectedValues.pins, hour, chains, begunMs)
-      const values = storedPart({ ...collectedValues, pins })
+      const pins = notFinal(result.pins, hour, chains, begunMs)
+      const values = storedPart({ ...result, pins })
       recordResult = await intake.record({ collector: collector.id, hour, ...values, ...recordOptions }, nowMs)
     }
     const ended = { ...hourRead, outcome, recorded: recordResult }
@@ -124,7 +124,7 @@ export class HourPipeline {
     stopSignal: AbortSignal,
   ): Promise<(H & HourResult)[]> {
     const read = await this.read(hours, intake)
-    const left = read.filter(({ collectedValues }) => !(collectedValues.fault && stopSignal.aborted))
+    const left = read.filter(({ result }) => !(result.fault && stopSignal.aborted))
     const ends = await Promise.allSettled(left.map(one => this.record(one, purpose, intake)))
     for (const end of ends) if (end.status === 'rejected') throw end.reason
     return ends.flatMap(end => (end.status === 'fulfilled' ? [end.value] : []))
@@ -132,7 +132,7 @@ export class HourPipeline {
 
   #log(end: HourToCollect & HourResult): void {
     const { collector, hour, attempts, outcome } = end
-    const { acceptedValues, fault } = end.collectedValues
+    const { acceptedValues, fault } = end.result
     const { log } = this.#deps
     const facts = { collector: collector.id, hour: hourText(hour), metrics: acceptedValues.length }
     if (outcome.kind === 'gap') {

@@ -186,7 +186,7 @@ export class Finality {
     const hourToRead = { collector, description, hour, attempts: 0 }
     const [end] = await pipeline.collect([hourToRead], purpose, outbox.intake, signal)
     if (!end) return signal.throwIfAborted()
-    const { outcome, recorded: recordResult, collectedValues } = end
+    const { outcome, recorded: recordResult, result } = end
     if (outcome.kind === 'left') throw outcome.fault
     if (outcome.kind === 'given-up') {
       log.error({ ...facts, fault: faultLine(outcome.fault) }, staysAsItIs)
@@ -195,7 +195,7 @@ export class Finality {
     const { corrected: correctedCount } = recordResult
     const consequence =
       correctedCount > 0
-        ? `${correctedCount} of ${collectedValues.acceptedValues.length} values differ and are pushed again`
+        ? `${correctedCount} of ${result.acceptedValues.length} values differ and are pushed again`
         : 'the same values'
     log.warn({ ...facts, corrected: correctedCount }, `read again ${reason}: ${consequence}`)
   }

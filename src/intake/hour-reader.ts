@@ -71,8 +71,8 @@ export class HourReader {
 
   /** Reads one hour of one collector. Rejects with the outbox's error alone. */
   async collect(run: HourToRead, pasts: PastStore): Promise<Collected> {
-    const [collected] = await this.collectTogether([run], pasts)
-    return collected ?? nothing(new Fault('stopped', 'it was not read'))
+    const [result] = await this.collectTogether([run], pasts)
+    return result ?? nothing(new Fault('stopped', 'it was not read'))
   }
 
   /**
@@ -105,10 +105,10 @@ export class HourReader {
       this.#quarantine(judgements.flatMap(({ next, wrong = [] }) => (next === 'again' ? wrong : [])))
       if (judgements.every(({ next }) => next === undefined)) {
         this.#quarantine(judgements.flatMap(({ wrong = [] }) => wrong))
-        return judgements.map(({ collected: collectedValues, confirmed = [], wrong = [] }, place) => {
+        return judgements.map(({ result, confirmed = [], wrong = [] }, place) => {
           for (const { metric, hold } of confirmed) this.#logConfirmed(metric.id, hold?.reason, readings[place])
           const contradicted = [...(readings[place]?.contradicted ?? []), ...reasonsOf(wrong)]
-          return { ...this.#inTime(collectedValues, runs[place]), ...(contradicted.length > 0 && { contradicted }) }
+          return { ...this.#inTime(result, runs[place]), ...(contradicted.length > 0 && { contradicted }) }
         })
       }
       const reads = readings.map(async (reading, place) => {
@@ -197,19 +197,19 @@ export class HourReader {
     const past = new WindowPast(await readPasts(pasts, metrics))
     return readings.map(reading => {
       const { first, opinions, silence } = reading
-      if (first instanceof Fault) return { collected: nothing(first) }
+      if (first instanceof Fault) return { result: nothing(first) }
       const isMore = !silence && opinions.length < otherHosts.length
       const asked: AskedRun = { ...reading, first, isMore }
       const judgement = judged(asked, chains, past.of)
-      past.add(judgement.collected.acceptedValues)
+      past.add(judgement.result.acceptedValues)
       return judgement
     })
   }
 
   /** A result that came when the hour had passed is of another hour, where its collector reads only the present. */
-  #inTime(collected: Collected, run: HourToRead | undefined): Collected {
+  #inTime(result: Collected, run: HourToRead | undefined): Collected {
     const late = run && objection(this.#deps.clock, run.description, run.hour)
-    return late ? nothing(collected.fault ?? late) : collected
+    return late ? nothing(result.fault ?? late) : result
   }
 
   /** One line for each host, however many hours it served. */
@@ -284,7 +284,7 @@ interface WrongHost {
 /** Judgement of a run by the answers of the hosts asked so far. */
 interface Judgement {
   /** The result as far as it is known. */
-  readonly collected: Collected
+  readonly result: Collected
   /** `another`: one more host is to be asked. `again`: the hour is to be read again, without the wrong host. Absent: it is final. */
   readonly next?: 'another' | 'again'
   readonly wrong?: readonly WrongHost[]
@@ -369,13 +369,13 @@ function judged(askedRun: AskedRun, chains: readonly ComparedChain[], pastOf: Pa
   const labels = agree > 1 ? answeredLabels(first) : jumpsOf(values)
   // A jump may come from a chain that has no other host.
   const isCompared = chainsRead.length > 0 && (agree > 1 || chainsRead.length >= first.pins.length)
-  if (!isCompared || labels.length === 0) return { collected: values }
+  if (!isCompared || labels.length === 0) return { result: values }
   const need = Math.max(2, agree)
   const votes = votesOn([...labels, ...chainsRead.map(({ id }) => id)], first, opinions)
   const isOpen = ({ topic, same, opposingAnswers, otherwise }: Vote) =>
     same < need && otherwise < need && (typeof topic === 'string' || opposingAnswers.length > 0)
-  if (isMore && votes.some(isOpen)) return { collected: values, next: 'another' }
-  return settled({ ...askedRun, collected: values, chainsRead, agree, need, votes, pastOf })
+  if (isMore && votes.some(isOpen)) return { result: values, next: 'another' }
+  return settled({ ...askedRun, result: values, chainsRead, agree, need, votes, pastOf })
 }
 
 function answeredLabels(first: RunAnswer): string[] {
@@ -388,7 +388,7 @@ function jumpsOf({ acceptedValues }: Collected): string[] {
 }
 
 interface Settling extends AskedRun {
-  readonly collected: Collected
+  readonly result: Collected
   readonly chainsRead: readonly ComparedChain[]
   readonly agree: number
   /** Number of hosts that must give the same answer. */
@@ -398,32 +398,32 @@ interface Settling extends AskedRun {
 }
 
 function settled(comparison: Settling): Judgement {
-  const { run, first, collected: collectedValues, chainsRead, agree, need, votes, isReadAgain } = comparison
+  const { run, first, result, chainsRead, agree, need, votes, isReadAgain } = comparison
   const lostVotes = votes.filter(({ same, opposingAnswers }) => same < need && opposingAnswers.length > 0)
   const reason = lostVotes.length > 0 ? disagreementText(comparison, lostVotes) : ''
   // An implausible jump is doubted where one host contradicts it, any other value only where as many hosts do.
   const doubted = agree > 1 ? lostVotes.filter(({ otherwise }) => otherwise >= need) : lostVotes
   const own = wrongHosts(doubted, chainsRead, () => [first]).map(one => ({ ...one, run, reason }))
   if (own.length > 0) {
-    return { collected: nothing(disagreement(reason)), wrong: own, ...(!isReadAgain && { next: 'again' }) }
+    return { result: nothing(disagreement(reason)), wrong: own, ...(!isReadAgain && { next: 'again' }) }
   }
   const wonVotes = votes.filter(({ same }) => same >= need)
   const outvotedHosts = wrongHosts(wonVotes, chainsRead, ({ opposingAnswers }) => opposingAnswers).map(one => {
     return { ...one, run, reason: disagreementText(comparison, wonVotes) }
   })
   if (agree === 1) {
-    const reasonOf = (label: string) => (reason === '' ? silenceAbout(label, comparison).message : reason)
+    const findReason = (label: string) => (reason === '' ? silenceAbout(label, comparison).message : reason)
     const isAgreed = (label: string) => wonVotes.some(({ topic }) => topic === label)
     return {
-      ...confirmedJumps(collectedValues, label => (isAgreed(label) ? undefined : reasonOf(label))),
+      ...confirmedJumps(result, label => (isAgreed(label) ? undefined : findReason(label))),
       wrong: outvotedHosts,
     }
   }
   if (lostVotes.some(({ topic }) => typeof topic === 'number')) {
-    return { collected: nothing(disagreement(reason)), wrong: outvotedHosts }
+    return { result: nothing(disagreement(reason)), wrong: outvotedHosts }
   }
   const failures = lostLabels(comparison, reason)
-  if (first.failed && Object.keys(failures).length === 0) return { collected: collectedValues, wrong: outvotedHosts }
+  if (first.failed && Object.keys(failures).length === 0) return { result, wrong: outvotedHosts }
   const readings = Object.fromEntries(Object.entries(first.readings).filter(([label]) => !failures[label]))
   const left = { ...first, readings, failures: { ...first.failures, ...failures } }
   return { ...confirmedJumps(checked(run, left, comparison.pastOf), () => undefined), wrong: outvotedHosts }
@@ -464,7 +464,7 @@ function lostLabels(comparison: Settling, reason: string): Record<string, FaultR
 function confirmedJumps(
   values: Collected,
   findReason: (label: string) => string | undefined,
-): Pick<Judgement, 'collected' | 'confirmed'> {
+): Pick<Judgement, 'result' | 'confirmed'> {
   const confirmedValues: Accepted[] = []
   const judgedValues = values.acceptedValues.map((value): Accepted => {
     const { metric, hold } = value
@@ -476,7 +476,7 @@ function confirmedJumps(
     confirmedValues.push(value)
     return { metric }
   })
-  return { collected: { ...values, acceptedValues: judgedValues }, confirmed: confirmedValues }
+  return { result: { ...values, acceptedValues: judgedValues }, confirmed: confirmedValues }
 }
 
 /** Why no other host answers about a label. */

@@ -274,10 +274,9 @@ export class Intake {
     const asked = hours.map(one => ({ ...one, collector, description }))
     const ends = await this.#pipeline.collect(asked, due, outbox.intake, this.#loop.signal)
     const seconds = (time.steadyMs() - startedMs) / 1000
-    for (const { hour, collectedValues } of ends) {
-      counters?.ran(collector.id, seconds, collectedValues)
-      if (!collectedValues.fault)
-        this.#logCollected({ collector: collector.id, hour }, collectedValues.acceptedValues.length)
+    for (const { hour, result } of ends) {
+      counters?.ran(collector.id, seconds, result)
+      if (!result.fault) this.#logCollected({ collector: collector.id, hour }, result.acceptedValues.length)
     }
   }
 

@@ -43,9 +43,9 @@ export function backUpOutbox(folder: string, target: string): OutboxBackup {
 }
 
 /** SQLite would create it readable for others. */
-function makeFile(fresh: string, file: string): void {
+function makeFile(temporaryFile: string, file: string): void {
   try {
-    closeSync(openSync(fresh, 'wx', 0o600))
+    closeSync(openSync(temporaryFile, 'wx', 0o600))
   } catch (cause) {
     const { message, fix } = fileFault('the copy', file, cause)
     throw new Fault('usage', message, { fix: fix ?? 'name a file in a folder that this user may write', cause })
@@ -73,9 +73,9 @@ function damaged(damage: string): Fault {
 }
 
 /** A link fails if the file was created meanwhile; a rename would replace it. */
-function publish(fresh: string, file: string): void {
+function publish(temporaryFile: string, file: string): void {
   try {
-    linkSync(fresh, file)
+    linkSync(temporaryFile, file)
   } catch (cause) {
     if (existsSync(file)) throw taken(file)
     throw fileFault('the copy', file, cause)

@@ -279,9 +279,9 @@ export class Salvage {
     const prefix = `${basename(file)}${wholePart}`
     const whole = readdirSync(folder).filter(name => name.startsWith(prefix) && !/-(wal|shm|journal)$/.test(name))
     for (const name of whole.sort()) {
-      const at = name.slice(prefix.length)
-      moveAside(file, `${file}${asidePart}${at}`)
-      moveIn(file, at)
+      const nameSuffix = name.slice(prefix.length)
+      moveAside(file, `${file}${asidePart}${nameSuffix}`)
+      moveIn(file, nameSuffix)
     }
   }
 

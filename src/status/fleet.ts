@@ -329,9 +329,9 @@ function definitionDifference({ name, differing: collectorIds }: SeenDaemon): Fl
   return [{ kind: 'definition', daemon: name, reason, fix }]
 }
 
-function failure({ name, failing: failureCause }: SeenDaemon): FleetDifference[] {
-  if (failureCause === undefined) return []
-  const reason = `${name} does not get through to the service: ${failureCause}`
+function failure({ name, failing: failureReason }: SeenDaemon): FleetDifference[] {
+  if (failureReason === undefined) return []
+  const reason = `${name} does not get through to the service: ${failureReason}`
   const fix = `Where another daemon does, that one delivers; tidegauge doctor on ${name} says what to do`
   return [{ kind: 'failing', daemon: name, reason, fix }]
 }

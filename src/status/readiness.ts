@@ -145,8 +145,8 @@ function sentencesOf(
   const { config, configuration, outbox, nowMs, startedAtMs, host } = input
   const { destinations, deadAndHeld } = lateness
   const isStarting = nowMs - startedAtMs < overdueMs
-  const lateCollectors = lateHours(input, lateness, isStarting)
-  const { fullSentence: unwritableSentence, isReadOnly } = outbox.health
+  const lateTroubles = lateHours(input, lateness, isStarting)
+  const { fullSentence, isReadOnly } = outbox.health
   const lockSentence = outbox.health.lockedSentence(nowMs)
   const idleLanes = fleet?.idleLanes.filter(({ oldest }) => oldest <= hour) ?? []
   const expectedIds = new Set(config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
@@ -155,20 +155,20 @@ function sentencesOf(
     'clock-wrong': clockSentences({ ...input, destinations }),
     // The lateness was read from it.
     'outbox-unread': [],
-    'disk-full': unwritableSentence === undefined || isReadOnly ? [] : [asSentence(unwritableSentence)],
-    'read-only': unwritableSentence !== undefined && isReadOnly ? [asSentence(unwritableSentence)] : [],
+    'disk-full': fullSentence === undefined || isReadOnly ? [] : [asSentence(fullSentence)],
+    'read-only': fullSentence !== undefined && isReadOnly ? [asSentence(fullSentence)] : [],
     locked: lockSentence === undefined ? [] : [asSentence(lockSentence)],
     'kept-locally': keptSentences(input.kept),
     'fleet-stuck': fleet?.troubles ?? [],
     'no-daemon': isStarting ? [] : idleLanes.map(({ reason }) => asSentence(reason)),
-    'not-collected': lateCollectors.uncollected.map(each => lateSentence(each, input)),
-    'not-planned': missingSentences(lateCollectors.unplannedCollectors, hour, input),
+    'not-collected': lateTroubles.uncollected.map(each => lateSentence(each, input)),
+    'not-planned': missingSentences(lateTroubles.unplannedCollectors, hour, input),
     // Older gaps are history, and shown in the grid.
     gap: lateness.gaps.filter(({ collector }) => expectedIds.has(collector)).map(gap => gapSentence(gap)),
     'not-delivered': undeliveredSentences(lateness, host, isStarting, input),
     dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host),
     held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host),
-    'window-incomplete': lateCollectors.incomplete.map(each => lateSentence(each, input)),
+    'window-incomplete': lateTroubles.incomplete.map(each => lateSentence(each, input)),
     'fleet-differs': fleet?.differences ?? [],
   }
 }

@@ -50,13 +50,11 @@ export class Counters {
     this.pushes[verdict] += 1
   }
 
-  /** Counts an attempt at a report. @param failureReason why it was not accepted; absent when it was */
-  reported(receiver: string, failureReason?: string): void {
+  /** Counts an attempt at a report. @param reason why it was not accepted; absent when it was */
+  reported(receiver: string, reason?: string): void {
     const { accepted, refused } = this.reports.get(receiver) ?? { accepted: 0, refused: 0 }
     const counts =
-      failureReason === undefined
-        ? { accepted: accepted + 1, refused }
-        : { accepted, refused: refused + 1, failing: failureReason }
+      reason === undefined ? { accepted: accepted + 1, refused } : { accepted, refused: refused + 1, failing: reason }
     this.reports.set(receiver, counts)
   }
 

@@ -48,8 +48,8 @@ export class Redactor {
       const literal = colon === undefined ? part : part.slice(0, -colon.length)
       // Numbers are looked at as they are written, and so is a text that is beyond the bounds of a value.
       const text = literal.startsWith('"') ? String(parsedJson(literal) ?? literal) : literal
-      const clean = this.#redacted(text, isOne, cutOff)
-      return clean === text ? part : `${JSON.stringify(clean)}${colon ?? ''}`
+      const redactedText = this.#redacted(text, isOne, cutOff)
+      return redactedText === text ? part : `${JSON.stringify(redactedText)}${colon ?? ''}`
     })
   }
 
@@ -67,9 +67,9 @@ export class Redactor {
     const plain = new PlainText(text)
     const spans = this.#spellings.flatMap(({ secret, spelling }) => (isOne(secret) ? plain.spansOf(spelling) : []))
     const exactSpans = [...this.#owners.keys()].flatMap(secret => (isOne(secret) ? spansIn(text, secret) : []))
-    const clean = withoutSpans(text, [...spans, ...exactSpans])
+    const redactedText = withoutSpans(text, [...spans, ...exactSpans])
     return this.#withoutBeginnings(
-      withoutBytesOf(() => this.#starts(isOne), clean),
+      withoutBytesOf(() => this.#starts(isOne), redactedText),
       isOne,
       cuts,
     )

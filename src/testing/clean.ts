@@ -31,7 +31,7 @@ export function withoutSecrets({ request, headers, ...rest }: CleanRequest, reda
 }
 
 /** An answer in the form in which it is recorded: JSON as it is where nothing is lost by that. */
-export function cleanAnswer(reply: HttpReply, form: HttpRead['as'], redactor: Redactor): RecordedAnswer {
+export function cleanAnswer(reply: HttpReply, format: HttpRead['as'], redactor: Redactor): RecordedAnswer {
   if (reply.kind === 'faulted')
     return {
       fault: jsonOf(JSON.stringify(cleanJson(reply.fault, redactor, () => false))) as Extract<
@@ -39,7 +39,7 @@ export function cleanAnswer(reply: HttpReply, form: HttpRead['as'], redactor: Re
         { fault: unknown }
       >['fault'],
     }
-  const json = form === 'json' ? parsedJson(reply.text, undefined, keepDigits) : undefined
+  const json = format === 'json' ? parsedJson(reply.text, undefined, keepDigits) : undefined
   const isSame = json !== undefined && isDeepStrictEqual(jsonOf(JSON.stringify(json), undefined, keepDigits), json)
   if (!isSame) return { text: cleanText(reply.text, redactor) }
   const redactedJson = cleanJson(json, redactor, isSession)

@@ -34,10 +34,7 @@ async function computed(due: Readonly<Record<number, { times: number; fromMs?: n
   const time = new VirtualTime(nowMs)
   const deps = { intake, pipeline: pipelineOn(runner, time), collectors, current: anHour, time }
   const results = await computeDueHours(deps, ({ hour }) => hour <= anHour)
-  const values = results.map(({ hour, collectedValues }) => [
-    (hour - anHour) / hourMs,
-    collectedValues.acceptedValues[0]?.metric.value,
-  ])
+  const values = results.map(({ hour, result }) => [(hour - anHour) / hourMs, result.acceptedValues[0]?.metric.value])
   return { asked, values: Object.fromEntries(values) }
 }
 

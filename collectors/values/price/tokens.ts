@@ -116,10 +116,10 @@ export async function tokenPrices(
   const wantedTokens = tokens.map((token): WantedToken => ({ token: token.toLowerCase(), offers: [], failures: [] }))
   for (const [place, source] of sources.entries()) {
     const undecidedTokens = wantedTokens.filter(({ offers }) => !isDecided(offers))
-    const openTokens = undecidedTokens.map(({ token }) => token)
+    const addresses = undecidedTokens.map(({ token }) => token)
     // No source after the last one could agree with it.
     const tolerance = place < sources.length - 1 ? toleranceOf(source) : undefined
-    const answers = await (isOfUrl(source) ? askedOf(source, openTokens, means) : namedIn(source, openTokens, means))
+    const answers = await (isOfUrl(source) ? askedOf(source, addresses, means) : namedIn(source, addresses, means))
     for (const { token, offers, failures } of undecidedTokens) {
       const answer = answers.get(token)
       if (!answer) continue

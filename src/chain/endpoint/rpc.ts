@@ -324,9 +324,9 @@ const noTopic: Hex = `0x${'f'.repeat(64)}`
 /** The call for the chain's last block. */
 export const headCall: RpcCall = { method: 'eth_getBlockByNumber', params: ['latest', false] }
 
-/** A call that needs the state of a block and nothing else. @param at the block parameter */
-export function stateCall(at: unknown): RpcCall {
-  return { method: 'eth_call', params: [{ from: sender, to: nowhere, data: '0x00000000' }, at] }
+/** A call that needs the state of a block and nothing else. @param blockParam the block parameter */
+export function stateCall(blockParam: unknown): RpcCall {
+  return { method: 'eth_call', params: [{ from: sender, to: nowhere, data: '0x00000000' }, blockParam] }
 }
 
 /** Whether the state of a block answered: a revert is an answer of it, too. */

@@ -225,9 +225,9 @@ function nearer(
 }
 
 /** Estimate without a known pace: the most common one. */
-function unpaced(near: BlockHeader, hourSeconds: number): Estimate {
-  const blocks = Math.round((hourSeconds - near.timestampSeconds) / 12)
-  return { number: near.number + BigInt(blocks), spread: Math.abs(blocks) }
+function unpaced(nearHeader: BlockHeader, hourSeconds: number): Estimate {
+  const blocks = Math.round((hourSeconds - nearHeader.timestampSeconds) / 12)
+  return { number: nearHeader.number + BigInt(blocks), spread: Math.abs(blocks) }
 }
 
 /** The as-of block of an hour with the block that proves it, or the reason why there is none. */

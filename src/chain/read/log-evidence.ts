@@ -220,9 +220,9 @@ export function checkedLogs(result: unknown, question: LogQuestion): CheckedLogs
   const fits = fitting(question.filter)
   const logs: NodeLog[] = []
   for (const log of logsByPlace) {
-    const before = logs.at(-1)
-    if (before && isRepeated(before, log)) continue
-    const mistake = mistakeIn(log, question, fits) ?? mistakeBetween(before, log)
+    const previousLog = logs.at(-1)
+    if (previousLog && isRepeated(previousLog, log)) continue
+    const mistake = mistakeIn(log, question, fits) ?? mistakeBetween(previousLog, log)
     if (mistake) return mistake
     logs.push(log)
   }

@@ -313,8 +313,8 @@ class Questions {
   }
 
   async #certificate(head: ChainHead): Promise<CertificateCheck> {
-    const back = head.number > blocksBehindHead ? blocksBehindHead : 1n
-    const block = await this.#header(hexOf(head.number > 0n ? head.number - back : 0n))
+    const blocksBack = head.number > blocksBehindHead ? blocksBehindHead : 1n
+    const block = await this.#header(hexOf(head.number > 0n ? head.number - blocksBack : 0n))
     const read = { kind: 'balance', address: unused } as const
     const outcome = await readAt(this.#endpoint, block, [read], this.#signal, this.#memory).then(
       ([only]) => only,
@@ -340,8 +340,10 @@ class Questions {
   async #states(head: ChainHead, hoursAgo: readonly number[]): Promise<StateAtAge[]> {
     const blocksAnHour = await this.#blocksAnHour(head)
     const pastBlocks = hoursAgo.map(hours => {
-      const back = Number.isFinite(hours) ? BigInt(Math.round(hours * blocksAnHour)) + blocksBehindHead : head.number
-      return { hours, number: back < head.number ? head.number - back : 1n }
+      const blocksBack = Number.isFinite(hours)
+        ? BigInt(Math.round(hours * blocksAnHour)) + blocksBehindHead
+        : head.number
+      return { hours, number: blocksBack < head.number ? head.number - blocksBack : 1n }
     })
     const calls = pastBlocks.map(({ number }) => ({ method: 'eth_getBalance', params: [unused, hexOf(number)] }))
     const outcomes = await this.#apart(calls)

@@ -135,7 +135,7 @@ async function sampleOf(
     work.hours.filter(hour => hours.has(hour)).map(hour => ({ ...work, work, hour, attempts: 0 })),
   )
   const results = await pipeline.read(sampleHours, outbox?.intake ?? noPasts)
-  const runs = results.map(({ work, hour, collectedValues: { acceptedValues, pins, fault } }): SampledRun => {
+  const runs = results.map(({ work, hour, result: { acceptedValues, pins, fault } }): SampledRun => {
     return { work, hour, metrics: acceptedValues.length, pins, ...(fault && { fault }) }
   })
   const ms = time.nowMs() - startMs

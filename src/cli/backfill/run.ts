@@ -154,17 +154,17 @@ export class ProgressLine {
   /** Shows the newest progress until there is no newer one: while the outbox is asked, some may come. */
   async #show(): Promise<void> {
     while (this.#newest) {
-      const due = await this.#due().catch(() => this.#dueBefore)
-      this.#dueBefore = due
-      this.#write(this.#newest, due)
+      const dueCount = await this.#due().catch(() => this.#dueBefore)
+      this.#dueBefore = dueCount
+      this.#write(this.#newest, dueCount)
       this.#newest = undefined
     }
     this.#showing = undefined
   }
 
-  #write(progress: Progress, due: number): void {
+  #write(progress: Progress, dueCount: number): void {
     const elapsedMs = this.#time.nowMs() - this.#startMs
-    const text = progressText(progress, elapsedMs, this.#counts(), due)
+    const text = progressText(progress, elapsedMs, this.#counts(), dueCount)
     if (this.#output.isWatched) this.#output.redraw(cut(`${bar(percentOf(progress))} ${text}`, lineCharsMax))
     else this.#output.note(text)
   }

@@ -113,7 +113,7 @@ interface CollectorEnd {
 function collectorEnd({
   hour,
   collector,
-  collectedValues: { acceptedValues, fault },
+  result: { acceptedValues, fault },
 }: HourToCollect & HourReading): CollectorEnd {
   return { hour, collector: collector.id, metrics: acceptedValues.length, ...(fault && { fault }) }
 }
@@ -213,12 +213,12 @@ async function tryHours(
   stopSignal: AbortSignal,
 ): Promise<TriedHours> {
   const results = await pipeline.collect(hours, due, outbox.intake, stopSignal)
-  const attempts = results.map(result => {
-    const { outcome, collectedValues, begunMs: _, recorded: __, ...hour } = result
-    const most = collectedValues.fault?.code === 'chain-behind' ? chainBehindAttemptsMax : attemptsMax
+  const attempts = results.map(hourResult => {
+    const { outcome, result, begunMs: _, recorded: __, ...hour } = hourResult
+    const most = result.fault?.code === 'chain-behind' ? chainBehindAttemptsMax : attemptsMax
     const failure = outcome.kind === 'stored' ? outcome.failure : undefined
     const isAgain = failure !== undefined && !isPermanent(failure.fault) && attempt < most
-    if (!isAgain) return { ends: [collectorEnd(result)], again: [] }
+    if (!isAgain) return { ends: [collectorEnd(hourResult)], again: [] }
     return { ends: [], again: [{ ...hour, attempts: hour.attempts + 1, nextMs: failure.nextAttemptMs }] }
   })
   return { ends: attempts.flatMap(({ ends }) => ends), again: attempts.flatMap(({ again }) => again) }
@@ -320,7 +320,7 @@ async function plan(
   const complete = typeof first === 'object' ? first.complete : []
   // The service has the values of these: nothing is left to collect.
   const had = complete.filter(hour => hour >= hourPlan.oldest && hour >= (since ?? hour) && isExpected(collector, hour))
-  const read = { collector, description, attempts: 0, collectedValues: withoutValues, begunMs: undefined }
+  const read = { collector, description, attempts: 0, result: withoutValues, begunMs: undefined }
   await Promise.all(had.map(hour => pipeline.record({ ...read, hour }, due, outbox.intake)))
 }
 

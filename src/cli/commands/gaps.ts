@@ -108,10 +108,10 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   }
 }
 
-/** All uncollected hours of all collectors that have a row. @param late the last one that is late */
-async function holesOf(operators: OperatorStore, late: Hour): Promise<readonly CollectorHourRange[]> {
+/** All uncollected hours of all collectors that have a row. @param lateHour the last one that is late */
+async function holesOf(operators: OperatorStore, lateHour: Hour): Promise<readonly CollectorHourRange[]> {
   const gaps = await operators.hourRanges('gap')
-  return [...gaps, ...(await operators.hourRanges('due', { to: late })), ...(await operators.hourRanges('unread'))]
+  return [...gaps, ...(await operators.hourRanges('due', { to: lateHour })), ...(await operators.hourRanges('unread'))]
 }
 
 /**

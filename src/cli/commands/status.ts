@@ -65,9 +65,9 @@ export function statusCommand(): Command {
     })
 }
 
-function printRunning(running: StatusJson, json: boolean | undefined): void {
-  if (json) printJson(running)
-  else printStatus(running, `runs on its configuration of ${running.configuration.inForceSince}`)
+function printRunning(runningStatus: StatusJson, json: boolean | undefined): void {
+  if (json) printJson(runningStatus)
+  else printStatus(runningStatus, `runs on its configuration of ${runningStatus.configuration.inForceSince}`)
 }
 
 /** Reads the configuration; `undefined` when it has mistakes and a daemon runs on what it was before. @throws ConfigError */

@@ -187,10 +187,10 @@ function readinessFindings(holder: string, { reasons, causes = [] }: StatusJson[
 
 /** The receivers of reports, as the running daemon found them. */
 function reportFindings(reports: StatusJson['reports']): Finding[] {
-  return (reports ?? []).map(({ receiver, accepted, failing: failureCause }) =>
-    failureCause === undefined
+  return (reports ?? []).map(({ receiver, accepted, failing: failureReason }) =>
+    failureReason === undefined
       ? ok(receiver, `has accepted ${counted(accepted, 'report')} since the start`)
-      : warning(receiver, `takes no report: ${failureCause}`, 'mend it, then tidegauge notify test'),
+      : warning(receiver, `takes no report: ${failureReason}`, 'mend it, then tidegauge notify test'),
   )
 }
 

@@ -205,8 +205,8 @@ const probesMax = 3
 const rejectionsMax = 16
 
 /** 1. A piece is rejected as a whole: smaller pieces follow, or it is a single metric. */
-function rejected(before: FlushState, piece: Piece, { status, reason }: VerdictOf<'refused'>): FlushStep {
-  const state = counted(before)
+function rejected(stateBefore: FlushState, piece: Piece, { status, reason }: VerdictOf<'refused'>): FlushStep {
+  const state = counted(stateBefore)
   const [metric, second] = piece.batch
   if (second) return andThen(step(state, sendFirst(smaller(piece, piece.batch, status === 413))), isItTheService)
   const sequence = state.sequence + 1

@@ -156,7 +156,7 @@ export type FlushEvent =
       readonly refusal?: NotRegistered
       readonly isInQuarantine: boolean
     }
-  /** The cause of a failed piece is to be narrowed down. @param due metrics of the piece that are still due */
+  /** The cause of a failed piece is to be narrowed down. @param dueMetrics metrics of the piece that are still due */
   | {
       readonly kind: 'narrowing'
       readonly failed: FailedPiece

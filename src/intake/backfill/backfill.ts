@@ -303,8 +303,8 @@ async function readRound(window: readonly CollectorHours[], deps: RoundDeps, lis
   const mode = asked.scope === 'overwrite' ? 'correct' : 'first-stands'
   const runs = window.flatMap(({ work, hours }) => hours.map(hour => ({ ...work, work, hour, attempts: 0 })))
   for (const end of await pipeline.collect(runs, { kind: 'backfill', mode }, outbox.intake, signal)) {
-    const { work, hour, collectedValues, recorded } = end
-    const { fault, failures } = collectedValues
+    const { work, hour, result, recorded } = end
+    const { fault, failures } = result
     listener.stored(work.collector.id, recorded)
     listener.ended({ work, hour, ...(fault && { fault }), failures })
   }
@@ -470,7 +470,7 @@ export class Backpressure {
     let finishedBefore: number | undefined
     for (;;) {
       const backlog = await outbox.intake.backlog()
-      const { due: dueCount, finishedCount } = this.#watch(backlog)
+      const { dueCount, finishedCount } = this.#watch(backlog)
       if (dueCount <= dueMax) return
       finishedBefore ??= finishedCount
       const nowMs = time.nowMs()
@@ -489,7 +489,7 @@ export class Backpressure {
   }
 
   /** Due metrics of the protocols waited for, and the number finished so far. */
-  #watch(backlog: Backlog): { readonly due: number; readonly finishedCount: number } {
+  #watch(backlog: Backlog): { readonly dueCount: number; readonly finishedCount: number } {
     const nowMs = this.#deps.time.nowMs()
     let [dueCount, finishedCount] = [0, 0]
     for (const [id, counts] of this.#counts(backlog)) {
@@ -501,7 +501,7 @@ export class Backpressure {
       if (!this.#stuck.has(id)) dueCount += counts.due
       finishedCount += counts.finished
     }
-    return { due: dueCount, finishedCount }
+    return { dueCount, finishedCount }
   }
 
   /** Leaves out stuck protocols. @returns whether any was left out */

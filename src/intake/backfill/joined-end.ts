@@ -116,11 +116,12 @@ function joinedCounts(countsBefore: CollectorCounts, parts: readonly BackfillPar
       added: addedCount,
       corrected: correctedCount,
     } = ownCounts
-    const otherCount = joinedWith?.end.left === 0 ? share.hours.length - doneCount - failedCount - impossibleCount : 0
+    const countElsewhere =
+      joinedWith?.end.left === 0 ? share.hours.length - doneCount - failedCount - impossibleCount : 0
     counts = {
       ...counts,
       done: counts.done + doneCount,
-      alreadyCollected: counts.alreadyCollected + Math.max(0, otherCount),
+      alreadyCollected: counts.alreadyCollected + Math.max(0, countElsewhere),
       failed: counts.failed + failedCount,
       impossible: counts.impossible + impossibleCount,
       added: counts.added + addedCount,

@@ -188,9 +188,9 @@ export class PostgresFleetStore implements FleetStore {
     )
   }
 
-  async agree(identities: readonly Identity[], by: string): Promise<readonly StoredIdentity[]> {
+  async agree(identities: readonly Identity[], daemon: string): Promise<readonly StoredIdentity[]> {
     await this.#database.write(async transaction =>
-      transaction.later(`${insertIdentities} DO NOTHING`, valuesOf(identities, by)),
+      transaction.later(`${insertIdentities} DO NOTHING`, valuesOf(identities, daemon)),
     )
     return this.identities(identities.map(({ name }) => name))
   }
@@ -322,8 +322,8 @@ function forgetMachine(transaction: Transaction, name: string): void {
 const insertIdentities = `INSERT INTO tidegauge.identity (name, digest, by_daemon)
   SELECT name, decode(digest, 'hex'), $3 FROM unnest($1::text[], $2::text[]) AS own (name, digest) ON CONFLICT (name)`
 
-function valuesOf(identities: readonly Identity[], by: string): unknown[] {
-  return [identities.map(({ name }) => name), identities.map(({ digest }) => digest.toString('hex')), by]
+function valuesOf(identities: readonly Identity[], daemon: string): unknown[] {
+  return [identities.map(({ name }) => name), identities.map(({ digest }) => digest.toString('hex')), daemon]
 }
 
 interface WindowRow extends Omit<BackfillWindow, 'from' | 'to'>, Pick<AskedWindow, 'id' | 'lane'> {

@@ -123,9 +123,9 @@ export class PingSender {
    */
   async send(ping: Ping): Promise<boolean> {
     this.#enough.abort()
-    const enough = new AbortController()
-    this.#enough = enough
-    const sent = this.#last.then(() => this.#send(ping, enough.signal))
+    const giveUpController = new AbortController()
+    this.#enough = giveUpController
+    const sent = this.#last.then(() => this.#send(ping, giveUpController.signal))
     this.#last = sent
     return sent
   }

@@ -140,9 +140,11 @@ function lostIn(seen: readonly SeenTrouble[]): Record<string, number> {
   return Object.fromEntries(gaps.flatMap(({ subject, lost }) => (lost === undefined ? [] : [[subject, lost]])))
 }
 
-function lostUnreported(before: Incidents, seen: readonly SeenTrouble[], isOpen: (key: string) => boolean) {
-  const waiting = seen.filter(trouble => isNews(before)(trouble) && trouble.kind === 'gap' && !isOpen(keyOf(trouble)))
-  return Object.fromEntries(waiting.map(({ subject }) => [subject, before.lost[subject] ?? 0]))
+function lostUnreported(incidentsBefore: Incidents, seen: readonly SeenTrouble[], isOpen: (key: string) => boolean) {
+  const unreportedGaps = seen.filter(
+    trouble => isNews(incidentsBefore)(trouble) && trouble.kind === 'gap' && !isOpen(keyOf(trouble)),
+  )
+  return Object.fromEntries(unreportedGaps.map(({ subject }) => [subject, incidentsBefore.lost[subject] ?? 0]))
 }
 
 function followedBy(incident: Incident, troubles: readonly SeenTrouble[], nowMs: number): Incident {

@@ -78,18 +78,20 @@ function overdueOf(input: TroubleInput, isCatchingUp: boolean): readonly LateCol
 
 function lateWords(input: TroubleInput, isCatchingUp: boolean, isReported = false): TroubleWords[] {
   const { lateness, host, hour } = input
-  const { due: dueSummary } = lateness
+  const { due: lateMetrics } = lateness
   const isUndelivered = undeliveredSentences(lateness, host, isCatchingUp, input).length > 0
   const { unplannedCollectors } = lateHours(input, lateness, isCatchingUp)
   return [
-    ...(dueSummary && isUndelivered && !isReported ? [undeliveredWords(dueSummary, lateness.destinations, host)] : []),
+    ...(lateMetrics && isUndelivered && !isReported
+      ? [undeliveredWords(lateMetrics, lateness.destinations, host)]
+      : []),
     ...overdueOf(input, isCatchingUp).map(uncollectedWords),
     ...missingSentences(unplannedCollectors, hour, input).map(missingWords),
   ]
 }
 
 function undeliveredWords(
-  dueSummary: NonNullable<Lateness['due']>,
+  lateMetrics: NonNullable<Lateness['due']>,
   destinations: readonly DestinationState[],
   host: string,
 ): TroubleWords {
@@ -97,7 +99,7 @@ function undeliveredWords(
   const reasons = destinations.flatMap(({ waiting }) => (waiting === undefined ? [] : [asSentence(waiting)]))
   const cures = new Set(destinations.flatMap(({ cure }) => cure ?? []))
   return {
-    what: undeliveredFact(dueSummary, host),
+    what: undeliveredFact(lateMetrics, host),
     why: reasons.join('\n') || 'pushes are slower than what is collected',
     do: `nothing is lost, and delivery goes on automatically; ${stepFor(cures.size === 1 ? [...cures][0] : undefined)}`,
   }

@@ -74,9 +74,9 @@ export async function fetchBytes(url: string, deps: HttpDeps): Promise<Uint8Arra
   return new Uint8Array(Buffer.from(text, 'base64'))
 }
 
-function shownOrSent(hop: Hop, as: HttpRead['as'], isRead: boolean, deps: HttpDeps): Promise<string> {
-  const send = () => answerTo(hop, isRead, { ...deps, as })
-  return deps.shown ? deps.shown.answerTo(hop, as, send) : send()
+function shownOrSent(hop: Hop, format: HttpRead['as'], isRead: boolean, deps: HttpDeps): Promise<string> {
+  const send = () => answerTo(hop, isRead, { ...deps, as: format })
+  return deps.shown ? deps.shown.answerTo(hop, format, send) : send()
 }
 
 /** What an answer needs: how it is read, too. */
@@ -276,9 +276,9 @@ const errorCharsMax = 120
 
 /** The beginning of an error's body, or the title of a page, to be appended; empty where it may repeat a secret. */
 async function wordsOf({ body, header }: HttpResponse, { address, headers }: Hop, time: Time): Promise<string> {
-  const timeoutSignal = time.timeout(errorMsMax)
+  const timeout = time.timeout(errorMsMax)
   const end = () => body.destroy()
-  timeoutSignal.addEventListener('abort', end, { once: true })
+  timeout.addEventListener('abort', end, { once: true })
   const pieces: Buffer[] = []
   try {
     for await (const piece of body as AsyncIterable<Buffer>) {
@@ -288,7 +288,7 @@ async function wordsOf({ body, header }: HttpResponse, { address, headers }: Hop
   } catch {
     // The beginning that was read is shown.
   }
-  timeoutSignal.removeEventListener('abort', end)
+  timeout.removeEventListener('abort', end)
   if ((header('content-encoding') ?? 'identity') !== 'identity') return ''
   const text = Buffer.concat(pieces).toString('utf8')
   const secrets = [address.href, ...Object.values(headers)].flatMap(one => secretPartsOf(one, secretCharsMin))

@@ -38,7 +38,7 @@ export interface ListSource {
   /** Items that need no run to be known. */
   readonly fixed: readonly Hex[]
   /** Reads it once. Rejects with a Fault. */
-  run(at: ListHour): Promise<Listed>
+  run(listHour: ListHour): Promise<Listed>
   /** Writes a sentence about it into the log. */
   warn(sentence: string): void
 }

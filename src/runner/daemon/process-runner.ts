@@ -130,7 +130,7 @@ export class ProcessRunner implements Runner {
     const { idleMsMax, sharedMax: processesMax, aloneMax } = this.#limits
     // Shipped code may be busy for long with many hours of a long list. It does not loop for ever.
     const start = (group: ProcessGroup) => this.#start(group, !group.isShipped)
-    this.#processes = new Processes({ start, idleMsMax, processesMax, time: deps.time, stopping: stopSignal })
+    this.#processes = new Processes({ start, idleMsMax, processesMax, time: deps.time, stopSignal })
     this.#alone = new LoneProcesses(group => this.#start(group, false), aloneMax, stopSignal)
   }
 

@@ -13,7 +13,7 @@ interface ProcessesDeps {
   readonly processesMax: number
   readonly time: Time
   /** Aborted when the runner closes. */
-  readonly stopping: AbortSignal
+  readonly stopSignal: AbortSignal
 }
 
 /** Given a process without work, with the key of its group. */
@@ -73,7 +73,7 @@ export class Processes {
   }
 
   async #place(): Promise<void> {
-    while (this.#taken >= this.#deps.processesMax && !this.#deps.stopping.aborted) {
+    while (this.#taken >= this.#deps.processesMax && !this.#deps.stopSignal.aborted) {
       const idle = [...this.#byKey.values()].find(shared => shared.isIdle && !shared.isShipped)
       if (idle) await idle.stop()
       else await this.#rested.promise
@@ -92,7 +92,7 @@ export class Processes {
  */
 class SharedProcess {
   readonly isShipped: boolean
-  readonly #deps: Pick<ProcessesDeps, 'idleMsMax' | 'time' | 'stopping'>
+  readonly #deps: Pick<ProcessesDeps, 'idleMsMax' | 'time' | 'stopSignal'>
   readonly #start: () => Promise<CollectorChild>
   #child: CollectorChild | undefined
   #starting: Promise<CollectorChild> | undefined
@@ -102,7 +102,7 @@ class SharedProcess {
 
   /** @param start starts a process, once there is a place for it */
   constructor(
-    deps: Pick<ProcessesDeps, 'idleMsMax' | 'time' | 'stopping'>,
+    deps: Pick<ProcessesDeps, 'idleMsMax' | 'time' | 'stopSignal'>,
     { isShipped }: ProcessGroup,
     start: () => Promise<CollectorChild>,
   ) {
@@ -129,8 +129,8 @@ class SharedProcess {
   /** @returns its end, and whether it was lost because too many hours were under way */
   async #runOnce(task: Task): Promise<{ readonly end: TaskEnd | Lost; readonly isTooMuch: boolean }> {
     this.#runs += 1
-    const child = this.#deps.stopping.aborted ? undefined : await this.#living()
-    if (!child || this.#deps.stopping.aborted) return { end: { kind: 'lost', how: 'was stopped' }, isTooMuch: false }
+    const child = this.#deps.stopSignal.aborted ? undefined : await this.#living()
+    if (!child || this.#deps.stopSignal.aborted) return { end: { kind: 'lost', how: 'was stopped' }, isTooMuch: false }
     const end = await child.run(task)
     if (child.isIdle) void this.#endWhenIdle(child)
     return { end, isTooMuch: end.kind === 'lost' && end.lacksMemory === true && this.#hours.halve(child) }
@@ -165,9 +165,9 @@ class SharedProcess {
 
   /** Ends the process once nothing has run in it for a while. */
   async #endWhenIdle(child: CollectorChild): Promise<void> {
-    const { time, idleMsMax, stopping } = this.#deps
+    const { time, idleMsMax, stopSignal } = this.#deps
     const runs = this.#runs
-    const isOver = await time.sleep(idleMsMax, stopping).then(
+    const isOver = await time.sleep(idleMsMax, stopSignal).then(
       () => true,
       () => false,
     )

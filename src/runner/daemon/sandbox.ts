@@ -289,8 +289,8 @@ class Walks {
   readonly #configFolders: readonly string[]
   readonly #packages = new Set<string>()
 
-  constructor(hidden: readonly string[], configFolders: readonly string[]) {
-    this.#hidden = hidden
+  constructor(hiddenPaths: readonly string[], configFolders: readonly string[]) {
+    this.#hidden = hiddenPaths
     this.#configFolders = configFolders
   }
 

@@ -52,7 +52,7 @@ export function readBtreePage(pages: PageFile, number: number): BtreePage | unde
   const pointersEnd = headerEnd + 2 * count
   if (pointersEnd > pages.usableBytes) return undefined
   const places = Array.from({ length: count }, (_, index) => page.readUInt16BE(headerEnd + 2 * index))
-  const cells = places.map(at => (at < pointersEnd ? undefined : readCell(pages, page, at, form)))
+  const cells = places.map(offset => (offset < pointersEnd ? undefined : readCell(pages, page, offset, form)))
   const wholeCells = cells.filter(cell => cell !== undefined)
   const rows = wholeCells.flatMap(({ row }) => row ?? [])
   const isClean =
@@ -152,7 +152,7 @@ function isFilled(
   places: readonly number[],
   cells: readonly (PageCell | undefined)[],
 ): boolean {
-  const spans = places.map((at, index): [number, number] => [at, at + (cells[index]?.bytes ?? 0)])
+  const spans = places.map((offset, index): [number, number] => [offset, offset + (cells[index]?.bytes ?? 0)])
   let free = page.readUInt16BE(start + 1)
   while (free !== 0) {
     if (free + 4 > usableBytes || spans.length > usableBytes) return false

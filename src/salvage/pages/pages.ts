@@ -116,7 +116,7 @@ interface LogBytes {
   /** Size of the log, in bytes. */
   readonly length: number
   /** Reads up to `bytes` bytes; fewer where the log ends or cannot be read. */
-  read(at: number, bytes: number): Buffer
+  read(offset: number, bytes: number): Buffer
 }
 
 /** Frames read at a time. */
@@ -194,9 +194,9 @@ function isPageSize(bytes: number): boolean {
   return bytes >= 512 && bytes <= 65_536 && (bytes & (bytes - 1)) === 0
 }
 
-function checksum(view: DataView, at: number, bytes: number, isLittle: boolean, [first, second]: Sums): Sums {
+function checksum(view: DataView, offset: number, bytes: number, isLittle: boolean, [first, second]: Sums): Sums {
   let [sum, sumOfSums] = [first, second]
-  for (let place = at; place < at + bytes; place += 8) {
+  for (let place = offset; place < offset + bytes; place += 8) {
     sum = (sum + view.getInt32(place, isLittle) + sumOfSums) | 0
     sumOfSums = (sumOfSums + view.getInt32(place + 4, isLittle) + sum) | 0
   }
@@ -223,7 +223,7 @@ export function openLog(file: string): LogFile {
   }
   return {
     length: stats.size,
-    read: (at, bytes) => readPart(descriptor, at, bytes),
+    read: (offset, bytes) => readPart(descriptor, offset, bytes),
     close: () => closeSync(descriptor),
   }
 }

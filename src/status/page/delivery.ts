@@ -26,12 +26,12 @@ function receiver({
   receiver: name,
   accepted: acceptedCount,
   refused: refusedCount,
-  failing: failureCause,
+  failing: failureReason,
 }: NonNullable<Snapshot['reports']>[number]): Html {
   const state =
-    failureCause === undefined
+    failureReason === undefined
       ? html`${numberText(acceptedCount)} reports accepted, ${numberText(refusedCount)} refused`
-      : html`<span class="notice">takes no report: ${failureCause}. It is sent again; <code>tidegauge notify test</code> tries it</span>`
+      : html`<span class="notice">takes no report: ${failureReason}. It is sent again; <code>tidegauge notify test</code> tries it</span>`
   return html`<div><dt>Alerts</dt><dd>${name}: ${state}</dd></div>`
 }
 
