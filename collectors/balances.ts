@@ -104,11 +104,8 @@ export default defineCollector({
     const allHoldings = (
       await Promise.all(Object.entries(holdingsByChain).map(([chain, all]) => holdings(chain, all, means)))
     ).flat()
-    const { values, leftOut } = await pricedParts(
-      await counted(allHoldings, unpricedRule),
-      ({ worth }) => worth,
-      unpricedRule,
-    )
+    const parts = await counted(allHoldings, unpricedRule)
+    const { values, leftOut } = await pricedParts(parts, ({ worth }) => worth, unpricedRule)
     checkLeftOut(label, [leftOut], options, log)
     return { [label]: readingOf(total(values), allHoldings.length, valueOfNone) }
   },

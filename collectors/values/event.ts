@@ -62,20 +62,13 @@ export function isEventOf(signature: string, topic: unknown): boolean {
 }
 
 /** @throws OptionEntryMistake when it is no event, or an argument is not of it */
-export function eventFilter({
-  event,
-  where: writtenConditions = {},
-  sum,
-  unique,
-  token,
-  factor,
-}: WrittenEvent): ParsedEvent {
+export function eventFilter({ event, where: conditions = {}, sum, unique, token, factor }: WrittenEvent): ParsedEvent {
   const abi = parsedEvent(event)
   const terms = [sum ?? []].flat().map((name, place, { length }) => {
     return numberAt(abi, name, ['sum', ...(length > 1 ? [String(place)] : [])])
   })
   const countedArgument = unique === undefined ? undefined : argumentAt(abi, unique, ['unique'])
-  const parsedConditions = Object.entries(writtenConditions).map(([name, written]) => {
+  const parsedConditions = Object.entries(conditions).map(([name, written]) => {
     const found = argumentAt(abi, name, ['where', name])
     return { name, ...found, ...conditionOf(found.type, written, ['where', name]) }
   })
@@ -110,14 +103,14 @@ export function eventFilter({
     tokens,
     factorCall,
     items(args) {
-      const [conditions, amounts] = [
+      const [checks, amounts] = [
         localConditions.map(({ each, holds }) => [each(args), holds] as const),
         terms.map(({ each }) => each(args)),
       ]
       const [values, factors] = [countedArgument?.each(args), factorArgument?.each(args)]
       const tokenArguments = tokens.map(one => (one.kind === 'argument' ? one.of(args) : undefined))
       return Array.from({ length: sizeOf(args) }, (_, place) => place)
-        .filter(place => conditions.every(([at, holds]) => holds(at(place))))
+        .filter(place => checks.every(([at, holds]) => holds(at(place))))
         .map(place => ({
           amounts: amounts.map((at, number) => integer(at(place), [sum ?? ''].flat()[number])),
           tokens: tokenArguments.map(at => at?.(place)),
@@ -249,18 +242,14 @@ function conditionOf(type: AbiParameter, condition: unknown, path: readonly stri
       `must be of a value, a list of values, or ${form}`,
     )
   }
-  const {
-    min,
-    max,
-    not: writtenExceptions,
-  } = condition as { readonly min?: unknown; readonly max?: unknown; readonly not?: unknown }
+  const limits = condition as { readonly min?: unknown; readonly max?: unknown; readonly not?: unknown }
   const [minimum, maximum] = [
-    min === undefined ? undefined : typedValue(min, 'min'),
-    max === undefined ? undefined : typedValue(max, 'max'),
+    limits.min === undefined ? undefined : typedValue(limits.min, 'min'),
+    limits.max === undefined ? undefined : typedValue(limits.max, 'max'),
   ]
   if (typeof minimum === 'bigint' && typeof maximum === 'bigint' && minimum > maximum)
     throw new OptionEntryMistake([...path, 'max'], 'must be at least min: nothing is in between')
-  const exceptions = (writtenExceptions === undefined ? [] : valuesOf(writtenExceptions, 'not')).map(plain)
+  const exceptions = (limits.not === undefined ? [] : valuesOf(limits.not, 'not')).map(plain)
   return {
     holds(value) {
       if (typeof minimum === 'bigint' && integer(value) < minimum) return false

@@ -111,7 +111,7 @@ export async function startDaemon(baseContext: AppContext, reloads: Reloads, dam
   return { statusUrl: status.url, serviceHost: connection.host, broken: breakage, retry, stop }
 }
 
-/** The fleet of a shared database, whose code is loaded for one alone; `undefined` of an outbox that is a file. */
+/** The fleet of a shared database; its code is loaded for that alone. `undefined` where the outbox is a file. */
 async function fleetOf(place: OutboxPlace, time: Time) {
   return place.kind === 'postgres' ? (await import('./fleet-member.ts')).fleetAt(place.address, time) : undefined
 }

@@ -27,13 +27,7 @@ export async function startNotifier(
         outbox.status.unresolved(),
         readFleet(observation),
       ])
-      return troublesOf({
-        ...observation,
-        hour: latenessQuery.hour,
-        lateness,
-        unresolvedCounts,
-        fleet,
-      })
+      return troublesOf({ ...observation, hour: latenessQuery.hour, lateness, unresolvedCounts, fleet })
     },
     time,
     log,

@@ -84,16 +84,8 @@ export function parseLogs(result: unknown): NodeLog[] | undefined {
 
 function parseLog(value: unknown): NodeLog | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  const {
-    address,
-    topics,
-    data,
-    blockNumber,
-    logIndex,
-    blockHash,
-    transactionHash,
-    removed: removedFlag,
-  } = value as Partial<Record<string, unknown>>
+  const fields = value as Partial<Record<string, unknown>>
+  const { address, topics, data, blockNumber, logIndex, blockHash, transactionHash } = fields
   if (!isAddress(address) || !isTopics(topics) || !isBytes(data)) return undefined
   if (!isQuantity(blockNumber) || !isQuantity(logIndex)) return undefined
   if (blockHash !== undefined && !isHash(blockHash)) return undefined
@@ -102,7 +94,7 @@ function parseLog(value: unknown): NodeLog | undefined {
     ...{ address, topics, data, blockHash, transactionHash },
     blockNumber: BigInt(blockNumber),
     logIndex: Number(logIndex),
-    removed: removedFlag === true,
+    removed: fields['removed'] === true,
   }
 }
 

@@ -186,11 +186,8 @@ export async function usableCollectors(
 ): Promise<SelectedCollectors> {
   const { config } = context
   const selection = selectCollectors(config, names)
-  const {
-    usable: loadedCollectors,
-    unusable,
-    mistakes,
-  } = await checkCollectors(context, config.collect.deadlineMs, stopSignal)
+  const check = await checkCollectors(context, config.collect.deadlineMs, stopSignal)
+  const { usable: loadedCollectors, unusable, mistakes } = check
   // Collectors that were stopped are not unusable.
   stopSignal.throwIfAborted()
   if (mistakes.length > 0) throw new ConfigError(config.file, mistakes)

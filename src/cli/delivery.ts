@@ -53,11 +53,8 @@ export async function deliverNow(
     if (await isDelivered(outbox.operators, time, Math.min(untilMs, time.nowMs() + pollMs))) return outcome.by
     if (time.nowMs() < untilMs) continue
     const { waiting: waitingDestinations } = await outbox.operators.backlog()
-    for (const reason of waitingSentences(waitingDestinations, {
-      nowMs: time.nowMs(),
-      isUnattended: outcome.by === 'command',
-    }))
-      note(reason)
+    const reader = { nowMs: time.nowMs(), isUnattended: outcome.by === 'command' }
+    for (const reason of waitingSentences(waitingDestinations, reader)) note(reason)
     if (waitingDestinations.length === 0) note('not delivered yet: does the daemon run with the same configuration?')
     return outcome.by
   }

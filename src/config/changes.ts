@@ -34,14 +34,9 @@ const sections = [
   'notify',
 ] as const
 
-function listed<T>(
-  kind: string,
-  oldThings: readonly T[],
-  newThings: readonly T[],
-  nameOf: (thing: T) => string,
-): string[] {
+function listed<T>(kind: string, oldList: readonly T[], newList: readonly T[], nameOf: (thing: T) => string): string[] {
   const textsOf = (things: readonly T[]) => new Map(things.map(thing => [nameOf(thing), textOf(thing)]))
-  const [oldTexts, newTexts] = [textsOf(oldThings), textsOf(newThings)]
+  const [oldTexts, newTexts] = [textsOf(oldList), textsOf(newList)]
   return [
     ...[...newTexts.keys()].filter(name => !oldTexts.has(name)).map(name => `${kind} ${name} added`),
     ...[...oldTexts.keys()].filter(name => !newTexts.has(name)).map(name => `${kind} ${name} removed`),

@@ -225,11 +225,8 @@ function proxyOf(
   { except: directHosts, ...proxyAddress }: NonNullable<ParsedFile['proxy']>,
   { file, placeOf }: ParsedDocument<ParsedFile>,
 ): ProxyConfig {
-  return {
-    ...(proxyAddress.kind === 'url' ? proxyAddress : secretOf(proxyAddress, file)),
-    except: directHosts,
-    place: placeOf(['proxy']),
-  }
+  const address = proxyAddress.kind === 'url' ? proxyAddress : secretOf(proxyAddress, file)
+  return { ...address, except: directHosts, place: placeOf(['proxy']) }
 }
 
 function placedSecret(

@@ -173,10 +173,7 @@ function parse(text: string): Read {
     ...odd.map(({ place, readable: _, ...mistake }) => ({ ...mistake, place: positionAt(place) })),
   ]
   if (odd.some(({ readable }) => !readable)) return { yamlMistakes: firstOfEachLine(yamlMistakes) }
-  const anchorMistakes = expandAnchors(document, configDepthMax).map(mistake => ({
-    ...mistake,
-    place: positionAt(mistake.place),
-  }))
+  const anchorMistakes = expandAnchors(document, configDepthMax).map(one => ({ ...one, place: positionAt(one.place) }))
   if (anchorMistakes.length > 0) return { yamlMistakes: firstOfEachLine([...yamlMistakes, ...anchorMistakes]) }
   const tree: Tree = {
     value: () => document.toJS(),

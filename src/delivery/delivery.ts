@@ -62,14 +62,8 @@ export class Delivery {
     this.#unconfirmed = unconfirmedSends
     this.#recorder = recorder
     this.#parts = {
-      ...{
-        ...deps,
-        gate,
-        quarantine,
-        unconfirmedSends,
-        recorder,
-        unrecordedMetrics: recorder.unrecordedMetrics,
-      },
+      ...{ ...deps, gate, quarantine, unconfirmedSends, recorder },
+      unrecordedMetrics: recorder.unrecordedMetrics,
       protocolIds: destination.protocols.map(({ id }) => id),
       quarantineProbes: new QuarantineProbes(quarantine, time, pacer.intervalMs),
       batchSize: new BatchSize(),

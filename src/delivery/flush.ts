@@ -353,11 +353,8 @@ export class Flush {
       sampleUnderWay ?? this.#happened({ kind: 'taken', piece: sample }).finally(() => this.#samples.delete(protocolId))
     this.#samples.set(protocolId, sampleEnd)
     await sampleEnd
-    await this.#happened({
-      kind: 'sampled',
-      otherPieces,
-      isInQuarantine: this.#deps.quarantine.hasProtocol(protocolId),
-    })
+    const isInQuarantine = this.#deps.quarantine.hasProtocol(protocolId)
+    await this.#happened({ kind: 'sampled', otherPieces, isInQuarantine })
   }
 
   /** A quarantined metric may have taken its protocol with it. */

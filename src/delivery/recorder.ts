@@ -83,19 +83,13 @@ export class Recorder {
   }
 
   /** The verdicts to be recorded: without warnings that were expected. */
-  async #wanted(
-    { delivered: deliveredMetrics, dead: deadLetters, warnings }: MetricVerdicts,
-    sendKind: Sending,
-  ): Promise<MetricVerdicts> {
+  async #wanted(verdicts: MetricVerdicts, sendKind: Sending): Promise<MetricVerdicts> {
     const { clock, unconfirmedSends, time } = this.#deps
     const latest = clock.latestHour(time.nowMs())
     // A metric rejected because this machine's clock is ahead is sent again in its time.
-    const deadNow = deadLetters.filter(({ metric }) => metric.hour <= latest)
-    return {
-      delivered: deliveredMetrics,
-      dead: deadNow,
-      warnings: await unconfirmedSends.unexpectedWarnings(warnings, sendKind, deliveredMetrics),
-    }
+    const dead = verdicts.dead.filter(({ metric }) => metric.hour <= latest)
+    const warnings = await unconfirmedSends.unexpectedWarnings(verdicts.warnings, sendKind, verdicts.delivered)
+    return { delivered: verdicts.delivered, dead, warnings }
   }
 
   async #write(verdicts: MetricVerdicts, onDelayed: () => void): Promise<void> {

@@ -414,10 +414,8 @@ function settled(comparison: Settling): Judgement {
   if (agree === 1) {
     const findReason = (label: string) => (reason === '' ? silenceAbout(label, comparison).message : reason)
     const isAgreed = (label: string) => wonVotes.some(({ topic }) => topic === label)
-    return {
-      ...confirmedJumps(result, label => (isAgreed(label) ? undefined : findReason(label))),
-      wrong: outvotedHosts,
-    }
+    const judgement = confirmedJumps(result, label => (isAgreed(label) ? undefined : findReason(label)))
+    return { ...judgement, wrong: outvotedHosts }
   }
   if (lostVotes.some(({ topic }) => typeof topic === 'number')) {
     return { result: nothing(disagreement(reason)), wrong: outvotedHosts }

@@ -158,13 +158,8 @@ function sameRows(database: Sqlite, table: string, sourceDigest: RowsDigest | un
   const copyDigest = new RowsDigest()
   for (const row of database.prepare<[], unknown[]>(`SELECT * FROM ${table}`).raw().iterate()) copyDigest.add(row)
   if (sourceDigest?.text === copyDigest.text) return { table, rows: copyDigest.rows }
-  throw new Fault(
-    'database-failed',
-    `the copy of ${table} differs from its rows (${sourceDigest?.text}, ${copyDigest.text})`,
-    {
-      fix: 'nothing was changed: try again',
-    },
-  )
+  const words = `the copy of ${table} differs from its rows (${sourceDigest?.text}, ${copyDigest.text})`
+  throw new Fault('database-failed', words, { fix: 'nothing was changed: try again' })
 }
 
 /** A damaged outbox must not pass for a whole one. */

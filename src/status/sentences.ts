@@ -116,16 +116,14 @@ export function pushText({ verdict, status }: Pick<LastPush, 'verdict' | 'status
 }
 
 /** Sentences about the dead and held metrics of an hour; older ones are only counted in the balance. */
-export function deadAndHeldSentences(
-  { dead: deadCount, held: heldCount }: DeadAndHeldCounts,
-  hour: Hour,
-  host: string,
-): string[] {
+export function deadAndHeldSentences(counts: DeadAndHeldCounts, hour: Hour, host: string): string[] {
   const countText = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'} of ${hourText(hour)}`
-  const looks = heldCount === 1 ? 'looks wrong and was' : 'look wrong and were'
+  const looks = counts.held === 1 ? 'looks wrong and was' : 'look wrong and were'
   return [
-    ...(deadCount > 0 ? [`${host} refused ${countText(deadCount, 'metric')} for good. Decide: tidegauge dead ls`] : []),
-    ...(heldCount > 0 ? [`${countText(heldCount, 'value')} ${looks} not sent. Decide: tidegauge held ls`] : []),
+    ...(counts.dead > 0
+      ? [`${host} refused ${countText(counts.dead, 'metric')} for good. Decide: tidegauge dead ls`]
+      : []),
+    ...(counts.held > 0 ? [`${countText(counts.held, 'value')} ${looks} not sent. Decide: tidegauge held ls`] : []),
   ]
 }
 

@@ -229,16 +229,12 @@ export function httpWire(url: string, time: Time, configuredHeaders: OwnHeaders 
         stop,
       } as const
       const sentMs = time.nowMs()
-      const {
-        status,
-        headers,
-        text,
-        unread: unreadReason,
-      } = await exchange.ask(request).catch(error => {
+      const answer = await exchange.ask(request).catch(error => {
         throw unanswered(error, url)
       })
+      const { status, headers, text } = answer
       const nowMs = time.nowMs()
-      if (unreadReason) requireReadable(host, unreadReason, String(headers['content-encoding']))
+      if (answer.unread) requireReadable(host, answer.unread, String(headers['content-encoding']))
       const { notBeforeMs: retryAtMs } = answerTimes(headers, { sentMs, receivedMs: nowMs })
       const shown = text === undefined ? undefined : withoutValues(text, mine)
       return answersIn({ status, text: shown, retryAtMs }, calls.length, { host, url, nowMs }, bounds)

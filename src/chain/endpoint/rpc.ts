@@ -340,10 +340,8 @@ export function isServed(outcome: RpcOutcome | undefined): boolean {
 export function partCall(part: BlockPart, blockParam: Hex | 'latest'): RpcCall {
   if (part === 'state') return stateCall(blockParam)
   if (part === 'header') return { method: 'eth_getBlockByNumber', params: [blockParam, false] }
-  return {
-    method: 'eth_getLogs',
-    params: [{ address: nowhere, topics: [noTopic], fromBlock: blockParam, toBlock: blockParam }],
-  }
+  const range = { fromBlock: blockParam, toBlock: blockParam }
+  return { method: 'eth_getLogs', params: [{ address: nowhere, topics: [noTopic], ...range }] }
 }
 
 /** Failures that say nothing about the block. */

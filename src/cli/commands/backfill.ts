@@ -57,10 +57,8 @@ export function backfillCommand(): Command {
       note(`brought first, as values are derived from it: ${inputs.map(({ collector }) => collector.id).join(', ')}`)
     }
     if (options.plan) {
-      return await unlessAborted(
-        planOnly(context, outbox, options, range, [...inputs, ...selectedCollectors]),
-        signals.stopSignal,
-      )
+      const plan = planOnly(context, outbox, options, range, [...inputs, ...selectedCollectors])
+      return await unlessAborted(plan, signals.stopSignal)
     }
     const opened = outbox ?? (await openOutbox(context, stack))
     const isDone = await collectAndDeliver(context, opened, spanOptions, range, selection, signals, stack)
@@ -135,11 +133,9 @@ async function collectAndDeliver(
   await printResult({ json: () => summaryJson(summary), text: () => printSummary(summary) }, options)
   noteEarly(end)
   noteLeft(end, options)
+  const deadCount = balanceAfter.dead - balanceBefore.dead
   // Fewer are held where a unit is corrected.
-  const [deadCount, heldCount] = [
-    balanceAfter.dead - balanceBefore.dead,
-    Math.max(0, balanceAfter.held - balanceBefore.held),
-  ]
+  const heldCount = Math.max(0, balanceAfter.held - balanceBefore.held)
   if (balanceAfter.due + deadCount + heldCount > 0) {
     const next = delivery.by === 'daemon' ? 'the running daemon delivers them' : 'tidegauge flush'
     const advice = balanceAfter.due > 0 ? ` (${next})` : ''
@@ -315,16 +311,14 @@ function planJson(plan: BackfillPlan, { from, to }: HourSpan) {
   return {
     from: hourText(from),
     to: hourText(to),
-    collectors: works.map(
-      ({ collector, hours: own, alreadyCollected, leftToDaemon, impossible: impossibleCount, metrics }) => ({
-        collector: collector.id,
-        hours: own.length,
-        there: alreadyCollected,
-        daemons: leftToDaemon,
-        impossible: impossibleCount,
-        metrics,
-      }),
-    ),
+    collectors: works.map(work => ({
+      collector: work.collector.id,
+      hours: work.hours.length,
+      there: work.alreadyCollected,
+      daemons: work.leftToDaemon,
+      impossible: work.impossible,
+      metrics: work.metrics,
+    })),
     hours,
     calls: cost.calls,
     requests: cost.requests,

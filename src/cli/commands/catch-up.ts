@@ -424,18 +424,13 @@ function printHours(ends: readonly HourEnd[], noun: string): void {
 }
 
 /** Hours and metrics that a run left undone, a sentence each; empty when it is complete. */
-function incompleteSentences({
-  ends,
-  balance: { due: dueCount },
-  dead: deadCount,
-  held: heldCount,
-}: CaughtUp): string[] {
+function incompleteSentences({ ends, balance, dead: deadCount, held: heldCount }: CaughtUp): string[] {
   const failureLines = ends.flatMap(({ hour, faults }) =>
     faults.map(({ collector, fault }) => `${collector} has not collected ${hourText(hour)}: ${faultLine(fault)}`),
   )
   return [
     ...failureLines,
-    ...(dueCount > 0 ? [`${counted(dueCount, 'metric')} not delivered`] : []),
+    ...(balance.due > 0 ? [`${counted(balance.due, 'metric')} not delivered`] : []),
     ...(deadCount > 0 ? [`the service refused ${counted(deadCount, 'metric')} for good`] : []),
     ...(heldCount > 0 ? [`${counted(heldCount, 'metric')} held until a person decides`] : []),
   ]

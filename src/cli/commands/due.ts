@@ -37,9 +37,9 @@ function listCommand(): Command {
     .description('list due metrics, and why they wait (also without ls)')
     .option('--json', 'print JSON: all of them, in full')
     .action(
-      onDue(async due => {
-        if (due.options.json) printJson(due.metrics.map(metric => dueJson(metric, due.whyOf(metric))))
-        else printDue(due)
+      onDue(async call => {
+        if (call.options.json) printJson(call.metrics.map(metric => dueJson(metric, call.whyOf(metric))))
+        else printDue(call)
       }, openExistingForListing),
     )
 }
@@ -54,12 +54,10 @@ function dropCommand(): Command {
   return changingCommand('drop')
     .description('drop them for ever: not sent, not collected again')
     .action(
-      onDue(dueCall =>
-        changeSelected('drop', dueCall, async () => {
-          const { reason: _, state: __, ...selection } = dueCall.selection
-          printDropped(
-            (await dueCall.outbox?.operators.dropDue({ ...selection, protocolIds: dueCall.protocolIds })) ?? 0,
-          )
+      onDue(call =>
+        changeSelected('drop', call, async () => {
+          const { reason: _, state: __, ...selection } = call.selection
+          printDropped((await call.outbox?.operators.dropDue({ ...selection, protocolIds: call.protocolIds })) ?? 0)
         }),
       ),
     )
@@ -72,7 +70,7 @@ interface SelectedDue extends OutboxCall<SelectionOptions & JsonOption>, Selecte
   whyOf(metric: Pick<Metric, 'protocolId'>): string
 }
 
-function onDue(act: (dueCall: SelectedDue) => Promise<void>, openOutbox?: typeof openExistingForListing) {
+function onDue(act: (call: SelectedDue) => Promise<void>, openOutbox?: typeof openExistingForListing) {
   return onOutbox<SelectionOptions & JsonOption, [ids: readonly string[]]>(async (call, ids) => {
     const selection = selectionOf('due', ids, call.options)
     const { state: _, reason = '', ...filters } = selection

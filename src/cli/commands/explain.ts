@@ -166,19 +166,7 @@ async function flushesOf(
 
 /** An explanation as JSON: instants as text, blocks by number. Fields that are undefined are not printed. */
 function explanationJson(explanation: Explanation) {
-  const {
-    id,
-    hour,
-    collector,
-    entry,
-    origin,
-    unread: backfillFault,
-    detention,
-    collectorConfig,
-    present: currentProvenance,
-    flushes,
-    warnings,
-  } = explanation
+  const { id, hour, collector, entry, origin, detention, collectorConfig, flushes, warnings } = explanation
   return {
     id,
     hour: hourText(hour),
@@ -195,10 +183,10 @@ function explanationJson(explanation: Explanation) {
     pushes: detention?.attempts,
     attempts: origin?.attempts,
     failedAttempts: origin?.failed.map(({ atMs, reason }) => ({ at: instant(atMs), reason: redactor.redact(reason) })),
-    fault: origin?.fault ?? backfillFault,
+    fault: origin?.fault ?? explanation.unread,
     blocks: blocksJson(origin),
     provenance: origin?.provenance,
-    present: currentProvenance,
+    present: explanation.present,
     configuration: collectorConfig && {
       file: collectorConfig.place.file,
       line: collectorConfig.place.line,

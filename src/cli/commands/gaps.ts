@@ -100,12 +100,8 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
     const collector = affectedCollectors.find(({ id }) => id === range.collector)
     return { ...range, advice: gapAdvice(range, mendable(range.collector), collector) }
   }
-  return {
-    gaps: gaps.map(withAdvice),
-    unreadRanges: unreadCauses.map(withAdvice),
-    waitingRanges: [...dueRanges, ...unplannedRanges],
-    isNew,
-  }
+  const waitingRanges = [...dueRanges, ...unplannedRanges]
+  return { gaps: gaps.map(withAdvice), unreadRanges: unreadCauses.map(withAdvice), waitingRanges, isNew }
 }
 
 /** All uncollected hours of all collectors that have a row. @param lateHour the last one that is late */

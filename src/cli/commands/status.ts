@@ -191,20 +191,11 @@ function printDelivery({ service, balance, backlog }: StatusJson, daemon: string
   if (gates.every(gate => gate.waiting === undefined) && nextAttempt !== undefined && daemon !== undefined)
     print(`  next attempt ${nextAttempt}`)
   if (service.skewMs !== undefined) print(`clock   ${skewWords(service.skewMs)}`)
-  const {
-    enqueued: enqueuedCount,
-    delivered: deliveredCount,
-    dead: deadCount,
-    held: heldCount,
-    due: dueCount,
-    dropped: droppedCount,
-  } = balance
-  print(
-    `metrics ${enqueuedCount} enqueued = ${deliveredCount} delivered + ${deadCount} dead + ${heldCount} held + ${dueCount} due`,
-  )
-  if (deadCount > 0) print(`  ${deadCount} dead: tidegauge dead ls`)
-  if (heldCount > 0) print(`  ${heldCount} held: tidegauge held ls`)
-  if (droppedCount > 0) print(`  ${droppedCount} dropped, not counted above`)
+  const sumText = `${balance.delivered} delivered + ${balance.dead} dead + ${balance.held} held + ${balance.due} due`
+  print(`metrics ${balance.enqueued} enqueued = ${sumText}`)
+  if (balance.dead > 0) print(`  ${balance.dead} dead: tidegauge dead ls`)
+  if (balance.held > 0) print(`  ${balance.held} held: tidegauge held ls`)
+  if (balance.dropped > 0) print(`  ${balance.dropped} dropped, not counted above`)
 }
 
 /** Clock skew in words. The service's `Date` has whole seconds, so less than one counts as none. */

@@ -132,10 +132,8 @@ async function keyFindings(
   context.redactor.add([key])
   const answer = await client.validateKey(key)
   if (answer.kind === 'unanswered') {
-    return {
-      ...emptyResult,
-      service: [failed('service', `${host} does not answer: ${answer.reason}`, addressFix(answer))],
-    }
+    const finding = failed('service', `${host} does not answer: ${answer.reason}`, addressFix(answer))
+    return { ...emptyResult, service: [finding] }
   }
   const service = [answered(host, answer), ...clock(answer)]
   const own = keyFinding(subject, answer, keyFix(context.config, protocols[0]))

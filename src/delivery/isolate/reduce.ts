@@ -86,10 +86,8 @@ function answered(stateBefore: FlushState, event: Extract<FlushEvent, { kind: 'a
   const attemptsUnused = piecePushed.isCounted
     ? piecePushed.attempts.attemptsMax - (verdict.kind === 'transient' ? attempts : 0)
     : 0
-  const state = {
-    ...stateBefore,
-    attempts: { ...stateBefore.attempts, used: stateBefore.attempts.used - attemptsUnused },
-  }
+  const used = stateBefore.attempts.used - attemptsUnused
+  const state = { ...stateBefore, attempts: { ...stateBefore.attempts, used } }
   switch (verdict.kind) {
     case 'settled':
       return delivered(state, piece, piecePushed.sentAt, verdict)

@@ -477,10 +477,8 @@ export class Backpressure {
       if (this.#leaveStuck(backlog, nowMs)) continue
       if (nowMs - reportedMs >= reportMs) {
         const isMoving = finishedCount > finishedBefore
-        report({
-          kind: 'waits',
-          wait: { due: dueCount, reasons: reasonsIn(backlog), isMoving, forMs: nowMs - startMs },
-        })
+        const reasons = reasonsIn(backlog)
+        report({ kind: 'waits', wait: { due: dueCount, reasons, isMoving, forMs: nowMs - startMs } })
         reportedMs = nowMs
         finishedBefore = finishedCount
       }

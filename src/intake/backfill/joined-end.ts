@@ -42,20 +42,13 @@ export function partRecord({ end, calls }: PartEnd): { readonly left: number } {
 
 /** @throws ZodError for data of another version of the program */
 export function partFromRecord(record: unknown): PartEnd {
-  const {
-    collectors,
-    failures,
-    early: earlyRecords,
-    left: runsLeft,
-    stopped: stopRecord,
-    calls,
-  } = endShape.parse(record)
+  const { collectors, calls, ...part } = endShape.parse(record)
   const reason = ({ fault, ...rest }: z.output<typeof reasonShape>): Reason => ({
     ...rest,
     fault: faultFromRecord(fault),
   })
-  const end = { collectors, failures: failures.map(reason), early: earlyRecords.map(reason), left: runsLeft }
-  return { end: stopRecord ? { ...end, stopped: { fault: faultFromRecord(stopRecord) } } : end, calls }
+  const end = { collectors, failures: part.failures.map(reason), early: part.early.map(reason), left: part.left }
+  return { end: part.stopped ? { ...end, stopped: { fault: faultFromRecord(part.stopped) } } : end, calls }
 }
 
 /** A part of a backfill: its hours, and its end; absent while it is not over. */
@@ -109,23 +102,16 @@ function joinedCounts(countsBefore: CollectorCounts, parts: readonly BackfillPar
     const ownCounts = joinedWith?.end.collectors.find(({ collector }) => collector === countsBefore.collector)
     const share = window.find(({ work }) => work.collector.id === countsBefore.collector)
     if (!ownCounts || !share) continue
-    const {
-      done: doneCount,
-      failed: failedCount,
-      impossible: impossibleCount,
-      added: addedCount,
-      corrected: correctedCount,
-    } = ownCounts
-    const countElsewhere =
-      joinedWith?.end.left === 0 ? share.hours.length - doneCount - failedCount - impossibleCount : 0
+    const ownHours = ownCounts.done + ownCounts.failed + ownCounts.impossible
+    const hoursElsewhere = joinedWith?.end.left === 0 ? share.hours.length - ownHours : 0
     counts = {
       ...counts,
-      done: counts.done + doneCount,
-      alreadyCollected: counts.alreadyCollected + Math.max(0, countElsewhere),
-      failed: counts.failed + failedCount,
-      impossible: counts.impossible + impossibleCount,
-      added: counts.added + addedCount,
-      corrected: counts.corrected + correctedCount,
+      done: counts.done + ownCounts.done,
+      alreadyCollected: counts.alreadyCollected + Math.max(0, hoursElsewhere),
+      failed: counts.failed + ownCounts.failed,
+      impossible: counts.impossible + ownCounts.impossible,
+      added: counts.added + ownCounts.added,
+      corrected: counts.corrected + ownCounts.corrected,
     }
   }
   return counts

@@ -152,13 +152,8 @@ async function compared(transaction: Transaction, { table, columns, rows }: Copi
   }
   await readTable(transaction, { table, columns, take })
   if (sourceDigest.text === copyDigest.text) return { table, rows: sourceDigest.rows }
-  throw new Fault(
-    'database-failed',
-    `the copy of ${table} differs from its rows (${sourceDigest.text}, ${copyDigest.text})`,
-    {
-      fix: 'nothing was changed: try again',
-    },
-  )
+  const words = `the copy of ${table} differs from its rows (${sourceDigest.text}, ${copyDigest.text})`
+  throw new Fault('database-failed', words, { fix: 'nothing was changed: try again' })
 }
 
 function* chunks<T>(all: Iterable<T>): Iterable<T[]> {

@@ -97,25 +97,17 @@ export class PostgresFleetStore implements FleetStore {
     return { upTo: row?.up_to ?? 0, excludedNumbers: row?.except ?? [] }
   }
 
-  async dueLaneHours(
-    { upTo, excludedNumbers }: CollectorScope,
-    nowMs: number,
-    limit: number,
-  ): Promise<readonly DueLaneHour[]> {
+  async dueLaneHours(scope: CollectorScope, nowMs: number, limit: number): Promise<readonly DueLaneHour[]> {
     const rows = await this.#database.rows<{ lane: string; hour: number }>(
       `SELECT lane, hour FROM tidegauge.collector JOIN tidegauge.collection ON collection.collector = collector.id
        WHERE id <= $1 AND id <> ALL($2::int[]) AND lane IS NOT NULL AND state = 0 AND next_attempt_ms <= $3
        GROUP BY lane, hour ORDER BY hour DESC, lane LIMIT $4`,
-      [upTo, excludedNumbers, nowMs, limit],
+      [scope.upTo, scope.excludedNumbers, nowMs, limit],
     )
     return rows.map(({ lane, hour }) => ({ lane, hour: hourFromNumber(hour) }))
   }
 
-  async laneWork(
-    lanes: readonly string[],
-    { upTo, excludedNumbers }: CollectorScope,
-    nowMs: number,
-  ): Promise<LaneWork> {
+  async laneWork(lanes: readonly string[], scope: CollectorScope, nowMs: number): Promise<LaneWork> {
     const rows = await this.#database.rows<{ lane: string; is_due: boolean; has_windows: boolean }>(
       `SELECT lane, EXISTS (
          SELECT 1 FROM tidegauge.collector AS own JOIN tidegauge.collection ON collection.collector = own.id
@@ -123,7 +115,7 @@ export class PostgresFleetStore implements FleetStore {
        ) AS is_due, EXISTS (
          SELECT 1 FROM tidegauge.backfill_window AS own WHERE own.lane = wanted.lane
        ) AS has_windows FROM unnest($1::text[]) AS wanted (lane)`,
-      [lanes, upTo, excludedNumbers, nowMs],
+      [lanes, scope.upTo, scope.excludedNumbers, nowMs],
     )
     return {
       due: rows.filter(row => row.is_due).map(({ lane }) => lane),
@@ -209,14 +201,11 @@ export class PostgresFleetStore implements FleetStore {
 
   noteDefinitions(
     daemon: string,
-    {
-      agreeing: agreeingCollectors,
-      differing: differingCollectors,
-    }: { readonly agreeing: readonly string[]; readonly differing: readonly string[] },
+    definitions: { readonly agreeing: readonly string[]; readonly differing: readonly string[] },
   ): Promise<void> {
     return this.#database.write(async transaction =>
       transaction.later('UPDATE tidegauge.daemon SET agreeing = $2, differing = $3, noted = now() WHERE name = $1', [
-        ...[daemon, agreeingCollectors, differingCollectors],
+        ...[daemon, definitions.agreeing, definitions.differing],
       ]),
     )
   }
@@ -281,21 +270,11 @@ export class PostgresFleetStore implements FleetStore {
        FROM tidegauge.daemon JOIN tidegauge.lease AS own ON own.name = 'daemon/' || daemon.name ORDER BY daemon.name`,
     )
     return rows.map(
-      ({
-        config,
-        config_file,
-        left_behind,
-        namesake,
-        failing: failureReason,
-        clock_off_ms,
-        started_ms,
-        seen_ms,
-        ...rest
-      }) => ({
+      ({ config, config_file, left_behind, namesake, failing, clock_off_ms, started_ms, seen_ms, ...rest }) => ({
         ...rest,
-        leftBehind: left_behind,
+        ...(failing !== null && { failing }),
         ...(namesake !== null && { namesake }),
-        ...(failureReason !== null && { failing: failureReason }),
+        leftBehind: left_behind,
         clockOffMs: clock_off_ms,
         configFile: config_file,
         digest: config ?? Buffer.alloc(0),

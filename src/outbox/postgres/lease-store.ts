@@ -162,18 +162,7 @@ function leaseOf(daemon: string): string {
 
 /** Stores what a daemon says of itself, if it has its lease. */
 function describe(transaction: Transaction, entry: DaemonEntry): void {
-  const {
-    name,
-    version,
-    digest,
-    lanes,
-    pid,
-    host,
-    configFile,
-    instance,
-    clockOffMs,
-    failing: failureReason = null,
-  } = entry
+  const { name, version, digest, lanes, pid, host, configFile, instance, clockOffMs, failing: reason = null } = entry
   transaction.later(
     `INSERT INTO tidegauge.daemon AS own (name, version, config, lanes, pid, host, config_file, instance, clock_off_ms, failing)
      SELECT $1::text, $2::text, $3::bytea, $4::text[], $5::int, $6::text, $7::text, $8::uuid, $9::bigint, $10::text
@@ -181,18 +170,6 @@ function describe(transaction: Transaction, entry: DaemonEntry): void {
      ON CONFLICT (name) DO UPDATE SET version = $2, config = $3, lanes = $4, pid = $5, host = $6, config_file = $7,
        instance = $8, clock_off_ms = $9, failing = $10,
        started = CASE WHEN own.instance = $8 THEN own.started ELSE now() END`,
-    [
-      name,
-      version,
-      digest,
-      lanes,
-      pid,
-      host,
-      configFile,
-      instance,
-      Math.round(clockOffMs),
-      failureReason,
-      leaseOf(name),
-    ],
+    [name, version, digest, lanes, pid, host, configFile, instance, Math.round(clockOffMs), reason, leaseOf(name)],
   )
 }

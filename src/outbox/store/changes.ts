@@ -259,10 +259,8 @@ export class MetricChanges {
   /** Growing and shrinking counts: a check of a row rejects a negative number before it is added to another. */
   *#writeTally(): StoreWork<void> {
     const tallyRows = [...this.#tally.values()].toSorted((a, b) => a[0] - b[0] || a[1] - b[1])
-    const [increases, decreases] = [
-      tallyRows.filter(([, , metrics]) => metrics > 0),
-      tallyRows.filter(([, , metrics]) => metrics < 0),
-    ]
+    const increases = tallyRows.filter(([, , metrics]) => metrics > 0)
+    const decreases = tallyRows.filter(([, , metrics]) => metrics < 0)
     const columns = { protocol: 'integer', state: 'integer', metrics: 'bigint' } as const
     if (increases.length > 0) {
       yield* write(sql`INSERT INTO tidegauge.tally (protocol, state, metrics)

@@ -148,13 +148,10 @@ function withoutWords({ delivered, dead }: MetricVerdicts): MetricVerdicts {
   return { delivered, dead: dead.map(letter => ({ ...letter, reason })), warnings: [] }
 }
 
-function* recordVerdicts(
-  { delivered: deliveredMetrics, dead: deadLetters, warnings }: MetricVerdicts,
-  nowMs: number,
-): StoreWork<void> {
+function* recordVerdicts(verdicts: MetricVerdicts, nowMs: number): StoreWork<void> {
   const judgements: { readonly metric: Metric; readonly letter?: DeadLetter }[] = [
-    ...deliveredMetrics.map(metric => ({ metric })),
-    ...deadLetters.map(letter => ({ metric: letter.metric, letter })),
+    ...verdicts.delivered.map(metric => ({ metric })),
+    ...verdicts.dead.map(letter => ({ metric: letter.metric, letter })),
   ]
   const [, metrics] = yield* together(
     lockProtocols(judgements.map(({ metric }) => metric.protocolId)),
@@ -170,7 +167,7 @@ function* recordVerdicts(
     judge(changes, sentMetrics, corrected, nowMs)
     yield* changes.write()
   }
-  yield* recordWarnings(warnings, nowMs)
+  yield* recordWarnings(verdicts.warnings, nowMs)
 }
 
 /**

@@ -302,10 +302,8 @@ export function* unresolvedCounts(): StoreWork<UnresolvedCount[]> {
         GROUP BY ${detainedState}, collector.name) AS listed ORDER BY 1, 2`),
   )
   const faults = gaps.map(row => ({ ...row, reason: (jsonOf(row.reason) as FaultRecord).message }))
-  const [deadCounts, heldCounts] = [
-    detainedRows.filter(({ kind }) => kind === 'dead'),
-    detainedRows.filter(({ kind }) => kind === 'held'),
-  ]
+  const deadCounts = detainedRows.filter(({ kind }) => kind === 'dead')
+  const heldCounts = detainedRows.filter(({ kind }) => kind === 'held')
   return [...deadCounts, ...faults, ...heldCounts].map(row => ({ ...row, hour: hourFromNumber(row.hour) }))
 }
 

@@ -173,11 +173,8 @@ function* oldestHours(
     oldestHeld(protocolIds, latest),
   )
   const oldest = overdueCollectors.map(each => each.oldest)
-  return {
-    due: oldest.length === 0 ? undefined : (Math.min(...oldest) as Hour),
-    collected: collectedHour,
-    held: heldHour,
-  }
+  const due = oldest.length === 0 ? undefined : (Math.min(...oldest) as Hour)
+  return { due, collected: collectedHour, held: heldHour }
 }
 
 interface CurveValue extends MetricPlace {

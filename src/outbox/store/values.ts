@@ -473,20 +473,13 @@ export function* backlogOf(): StoreWork<Backlog> {
 function balanceOf(counts: readonly { readonly state: number; readonly metrics: number }[]): Balance {
   const countState = (number: number) =>
     counts.reduce((sum, { state, metrics }) => sum + (state === number ? metrics : 0), 0)
-  const [dueCount, deadCount, heldCount] = [
-    countState(stateNumber('due')),
-    countState(stateNumber('dead')),
-    countState(stateNumber('held')),
-  ]
-  const deliveredCount = countState(stateNumber('delivered')) + countState(prunedNumber)
-  const [droppedCount, privateCount] = [countState(stateNumber('dropped')), countState(stateNumber('private'))]
-  return {
-    enqueued: dueCount + deliveredCount + deadCount + heldCount,
-    due: dueCount,
-    delivered: deliveredCount,
-    dead: deadCount,
-    held: heldCount,
-    dropped: droppedCount,
-    private: privateCount,
+  const states = {
+    due: countState(stateNumber('due')),
+    delivered: countState(stateNumber('delivered')) + countState(prunedNumber),
+    dead: countState(stateNumber('dead')),
+    held: countState(stateNumber('held')),
+    dropped: countState(stateNumber('dropped')),
+    private: countState(stateNumber('private')),
   }
+  return { enqueued: states.due + states.delivered + states.dead + states.held, ...states }
 }

@@ -89,10 +89,8 @@ export function afterLook(
     return elapsedMs(unreportedTroubles[place]?.sinceMs ?? nowMs, nowMs) >= beginsAfterMs
   })
   const newKinds = troubleKinds.filter(kind => begins.some(trouble => trouble.kind === kind))
-  const past = [
-    ...pastAfter(incidentsBefore.past, nowMs),
-    ...endedIncidents.flatMap(incident => pastsOf(incident, nowMs)),
-  ]
+  const endedTroubles = endedIncidents.flatMap(incident => pastsOf(incident, nowMs))
+  const past = [...pastAfter(incidentsBefore.past, nowMs), ...endedTroubles]
   const news = newKinds.map(kind => {
     const isWithIt = (trouble: SeenTrouble) => trouble.beginsAfterMs === undefined || begins.includes(trouble)
     const ofKind = strong.filter(trouble => trouble.kind === kind && isWithIt(trouble))

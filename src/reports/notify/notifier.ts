@@ -186,14 +186,7 @@ class NoticeSender {
       const notice = next
       const end = await sendReport(
         { post: () => receiver.post(notice), judge: receiver.judge },
-        {
-          time,
-          receiver: this.#log,
-          redactor,
-          stop: this.#aborting.signal,
-          giveUpSignal,
-          attemptsMax,
-        },
+        { time, receiver: this.#log, redactor, stop: this.#aborting.signal, giveUpSignal, attemptsMax },
       )
       if (end === 'left' && giveUpSignal.aborted) return
       await notices.done(notice)

@@ -232,10 +232,10 @@ export class ProcessRunner implements Runner {
 
   async #started(group: ProcessGroup): Promise<Spawned> {
     const { configFolders = [] } = this.#deps
-    const permissions = await readablePaths({ ...group, hidden: this.#hidden, configFolders }, this.#walks)
+    const permissions = await readablePaths({ ...group, hiddenRoots: this.#hidden, configFolders }, this.#walks)
     const { heapMbMax, memoryMbMax } = this.#limits
     // Shipped code only opens what the configuration declares; no code of one's own runs in its process.
-    const mayUseSqlite = group.isShipped && group.declared.length > 0
+    const mayUseSqlite = group.isShipped && group.declaredPaths.length > 0
     const folder = dirname(group.configFile)
     return spawnChild({ ...permissions, heapMbMax, memoryMbMax, mayUseSqlite, folder })
   }

@@ -20,7 +20,7 @@ import type { CollectorRef } from '../messages.ts'
 import { originOf } from '../origin.ts'
 
 /** Collectors that share a process: code of one origin that may read the same files. */
-export interface ProcessGroup extends Omit<Readable, 'hidden' | 'configFolders'> {
+export interface ProcessGroup extends Omit<Readable, 'hiddenRoots' | 'configFolders'> {
   /** Equal for equal groups. */
   readonly key: string
   /** See `foreignCode`. */
@@ -46,7 +46,7 @@ export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, paths: re
   const code = foreignCode(ref)
   const key = JSON.stringify([code, [...paths].sort(), importedPaths])
   const packageName = origin.kind === 'package' ? origin.name : undefined
-  return { key, code, file, namedFile, packageName, configFile, declared: paths, isShipped }
+  return { key, code, file, namedFile, packageName, configFile, declaredPaths: paths, isShipped }
 }
 
 /**
@@ -118,11 +118,11 @@ interface Readable {
   /** Path of the configuration file. */
   readonly configFile: string
   /** Files and folders that the options declare. */
-  readonly declared: readonly string[]
+  readonly declaredPaths: readonly string[]
   /** Whether the code was shipped with the daemon: its declarations are trusted. */
   readonly isShipped: boolean
   /** Paths no collector may read, with all below them: the configuration, files of secrets, the data. */
-  readonly hidden: readonly string[]
+  readonly hiddenRoots: readonly string[]
   /** Folders whose YAML files are hidden, too: those of the files of the configuration. */
   readonly configFolders: readonly string[]
 }
@@ -165,16 +165,7 @@ export type PackageWalks = Map<string, Promise<Walks>>
  * @param underWay shared by the processes of a runner. Default: they share nothing
  */
 export async function readablePaths(readable: Readable, underWay: PackageWalks = new Map()): Promise<Permitted> {
-  const {
-    file,
-    namedFile,
-    packageName,
-    configFile,
-    declared: declaredPaths,
-    isShipped,
-    hidden: hiddenRoots,
-    configFolders,
-  } = readable
+  const { file, namedFile, packageName, configFile, declaredPaths, isShipped, hiddenRoots, configFolders } = readable
   if (isShipped) return { reads: permitted([...shippedReads(), ...(await withReal(declaredPaths))]), links: {} }
   const configurations = await withReal([dirname(configFile), dirname(realOf(configFile)), ...configFolders])
   const hiddenPaths = [...(await withReal(hiddenRoots)), ...systemFolders]

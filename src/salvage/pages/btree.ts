@@ -106,7 +106,7 @@ function readPayload(
   bytes: number,
   kind: BtreePage['kind'],
 ): Payload | undefined {
-  const usableBytes = pages.usableBytes
+  const { usableBytes } = pages
   const ownBytes = localBytes(bytes, usableBytes, kind)
   const end = offset + ownBytes + (ownBytes < bytes ? 4 : 0)
   if (end > usableBytes || bytes > usableBytes * pages.count) return undefined

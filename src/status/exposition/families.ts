@@ -138,14 +138,11 @@ const warningKinds: readonly string[] = ['label-long', 'unit-changed', 'already-
 
 /** Metrics of delivery: what waits, and what the service answers. */
 function deliveryFamilies({ balance, gates, service, counters, warnings }: Scrape): Family[] {
-  const { due: dueCount, dead: deadCount, held: heldCount } = balance
   return [
     gauge(
       'tidegauge_outbox_metrics',
       'Metrics in the outbox that are not delivered: due, dead (refused for good) or held (a person decides).',
-      Object.entries({ due: dueCount, dead: deadCount, held: heldCount }).map(
-        ([state, count]) => [{ state }, count] as const,
-      ),
+      (['due', 'dead', 'held'] as const).map(state => [{ state }, balance[state]] as const),
     ),
     counter(
       'tidegauge_metrics_collected_total',

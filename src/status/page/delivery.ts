@@ -22,17 +22,12 @@ ${balanceNote(balance)}${dueNote(backlog)}${commands(balance)}
 }
 
 /** A receiver of alerts, and why it does not take them. */
-function receiver({
-  receiver: name,
-  accepted: acceptedCount,
-  refused: refusedCount,
-  failing: failureReason,
-}: NonNullable<Snapshot['reports']>[number]): Html {
+function receiver(report: NonNullable<Snapshot['reports']>[number]): Html {
   const state =
-    failureReason === undefined
-      ? html`${numberText(acceptedCount)} reports accepted, ${numberText(refusedCount)} refused`
-      : html`<span class="notice">takes no report: ${failureReason}. It is sent again; <code>tidegauge notify test</code> tries it</span>`
-  return html`<div><dt>Alerts</dt><dd>${name}: ${state}</dd></div>`
+    report.failing === undefined
+      ? html`${numberText(report.accepted)} reports accepted, ${numberText(report.refused)} refused`
+      : html`<span class="notice">takes no report: ${report.failing}. It is sent again; <code>tidegauge notify test</code> tries it</span>`
+  return html`<div><dt>Alerts</dt><dd>${report.receiver}: ${state}</dd></div>`
 }
 
 /** Each hold with its end. */
@@ -101,15 +96,9 @@ function term(name: string, count: number, shape?: CellShape): Html {
 }
 
 /** Note when the balance does not add up: a metric in no state was lost. */
-function balanceNote({
-  enqueued: enqueuedCount,
-  delivered: deliveredCount,
-  dead: deadCount,
-  held: heldCount,
-  due: dueCount,
-}: Balance): Html {
-  const missingCount = enqueuedCount - deliveredCount - deadCount - heldCount - dueCount
-  if (enqueuedCount === 0) return html`<p class="quiet">Nothing is enqueued yet.</p>`
+function balanceNote(balance: Balance): Html {
+  const missingCount = balance.enqueued - balance.delivered - balance.dead - balance.held - balance.due
+  if (balance.enqueued === 0) return html`<p class="quiet">Nothing is enqueued yet.</p>`
   if (missingCount !== 0) {
     return html`<p class="notice">These numbers do not add up: ${numberText(missingCount)} of the enqueued metrics are in no state. Keep the outbox file and report this.</p>`
   }

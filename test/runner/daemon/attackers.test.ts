@@ -39,7 +39,7 @@ it('a thousand dependencies of a package are looked for, however many it names',
   const dependencies = Object.fromEntries(names.map(name => [name, '1']))
   writeFileSync(join(packages, 'evil', 'package.json'), JSON.stringify({ name: 'evil', dependencies }))
   const group = groupOf({ use: 'evil', configFile: join(folder, 'tidegauge.yaml') }, [])
-  const { reads } = await readablePaths({ ...group, hidden: [], configFolders: [] })
+  const { reads } = await readablePaths({ ...group, hiddenRoots: [], configFolders: [] })
   expect(reads).toContain(join(packages, 'dep-7'))
   expect(reads).not.toContain(join(packages, 'dep-1400'))
 })

@@ -250,7 +250,7 @@ export default defineCollector({
 describe('what a process may read', () => {
   const readable = async (hidden: readonly string[], folder: string, declared: readonly string[] = []) => {
     const group = groupOf({ use: './own.ts', configFile: join(folder, 'mine.yaml') }, declared)
-    const paths = await readablePaths({ ...group, hidden, configFolders: [] })
+    const paths = await readablePaths({ ...group, hiddenRoots: hidden, configFolders: [] })
     return paths.reads
       .filter(path => path.startsWith(folder))
       .map(path => path.slice(folder.length))
@@ -260,7 +260,7 @@ describe('what a process may read', () => {
   it('is its whole folder where nothing in it is hidden', async () => {
     const { folder, file } = operatorFolder({ 'sub/own.ts': '', 'sub/abi/a.json': '' })
     const group = groupOf({ use: './sub/own.ts', configFile: file('mine.yaml') }, [])
-    const { reads } = await readablePaths({ ...group, hidden: [file('mine.yaml')], configFolders: [] })
+    const { reads } = await readablePaths({ ...group, hiddenRoots: [file('mine.yaml')], configFolders: [] })
     expect(reads.filter(path => path.startsWith(folder))).toEqual([file('sub')])
   })
 
@@ -296,7 +296,7 @@ describe('what a process may read', () => {
     const group = groupOf({ use: join(folder, 'own.ts'), configFile: '/elsewhere/t.yaml' }, [])
     const { reads } = await readablePaths({
       ...group,
-      hidden: [file('mine.yaml'), file('keys/key')],
+      hiddenRoots: [file('mine.yaml'), file('keys/key')],
       configFolders: [],
     })
     const own = reads.filter(path => path.startsWith(folder)).map(path => path.slice(folder.length))
@@ -307,7 +307,7 @@ describe('what a process may read', () => {
     const files = { 'x/own.ts': '', 'p/c.csv': '', 'p/a.yaml': '', 'p/old.yaml': '', 'p/lib/table.yaml': '' }
     const { folder, file } = operatorFolder(files)
     const group = groupOf({ use: './x/own.ts', configFile: file('mine.yaml') }, [file('p')])
-    const configuration = { hidden: [file('mine.yaml'), file('p/a.yaml')], configFolders: [folder, file('p')] }
+    const configuration = { hiddenRoots: [file('mine.yaml'), file('p/a.yaml')], configFolders: [folder, file('p')] }
     const { reads } = await readablePaths({ ...group, ...configuration })
     const expected = [file('p/c.csv'), file('p/lib'), file('x')]
     expect(reads.filter(path => path.startsWith(folder)).sort()).toEqual(expected)
@@ -316,7 +316,7 @@ describe('what a process may read', () => {
   it('is, of a declared folder, what is not hidden', async () => {
     const { folder, file } = operatorFolder({ 'my/x.ts': '', 'data/outbox.db': '', 'data/table.csv': '' })
     const group = groupOf({ use: './my/x.ts', configFile: file('mine.yaml') }, [file('data')])
-    const { reads } = await readablePaths({ ...group, hidden: [file('data/outbox.db')], configFolders: [] })
+    const { reads } = await readablePaths({ ...group, hiddenRoots: [file('data/outbox.db')], configFolders: [] })
     expect(reads.filter(path => path.startsWith(folder)).sort()).toEqual([file('data/table.csv'), file('my')])
   })
 
@@ -338,7 +338,7 @@ describe('what a process may read', () => {
     const found = await Promise.all(
       ['one', 'two', 'three'].map(name => {
         const group = groupOf({ use: `./${name}/own.ts`, configFile: file('mine.yaml') }, [])
-        return readablePaths({ ...group, hidden: [], configFolders: [] }, underWay)
+        return readablePaths({ ...group, hiddenRoots: [], configFolders: [] }, underWay)
       }),
     )
     expect(found.map(({ reads }) => reads.includes(file('node_modules')))).toEqual([true, true, true])
