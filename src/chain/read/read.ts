@@ -331,10 +331,10 @@ class ReadPlace implements ReadScope {
   async servesTogether(failure: EndpointFailure): Promise<boolean> {
     this.#together ??= this.#asksTogether()
     this.#state ??= this.#askState()
-    const [aggregateState, missing] = await Promise.all([this.#together, this.#state])
-    if (aggregateState === 'answered') return true
+    const [aggregateOutcome, missing] = await Promise.all([this.#together, this.#state])
+    if (aggregateOutcome === 'answered') return true
     if (missing) throw failure.kind === 'refused' ? missing : failure
-    if (aggregateState === 'odd') throw failure
+    if (aggregateOutcome === 'odd') throw failure
     return false
   }
 

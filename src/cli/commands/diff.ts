@@ -106,8 +106,8 @@ async function changedCollector(
 function replacedBy(file: string, collectors: readonly CollectorConfig[], isNamed: boolean): CollectorConfig {
   const nameOf = (path: string) => basename(path, extname(path))
   const fits = isNamed ? collectors : collectors.filter(({ use }) => nameOf(use) === nameOf(file))
-  const [fit] = fits
-  if (fit && fits.length === 1) return fit
+  const [first] = fits
+  if (first && fits.length === 1) return first
   const found = fits.length === 0 ? `no configured collector is called ${nameOf(file)}` : 'several collectors fit'
   const ids = (fits.length === 0 ? collectors : fits).map(({ id }) => id).join(', ')
   throw new Fault('usage', found, { fix: `name the one it would replace with --only: ${ids}` })

@@ -130,12 +130,12 @@ function* knownMetrics(condition: Statement): StoreWork<KnownMetric[]> {
     WHERE ${condition} ORDER BY metric.id, description.since`)
   const metrics: KnownMetric[] = []
   let descriptions: DescribedFrom[] = []
-  for (const { number, id, protocol, protocolId, collector, since, ...description } of records) {
+  for (const { number, id, protocol, protocolId, collector, since, ...columns } of records) {
     if (metrics.at(-1)?.number !== number) {
       descriptions = []
       metrics.push({ number, id: id as MetricId, protocol, protocolId, collector, descriptions })
     }
-    if (since !== null) descriptions.push({ since, ...descriptionOf(description) })
+    if (since !== null) descriptions.push({ since, ...descriptionOf(columns) })
   }
   return metrics
 }

@@ -473,7 +473,7 @@ export function* backlogOf(): StoreWork<Backlog> {
 function balanceOf(counts: readonly { readonly state: number; readonly metrics: number }[]): Balance {
   const countState = (number: number) =>
     counts.reduce((sum, { state, metrics }) => sum + (state === number ? metrics : 0), 0)
-  const states = {
+  const balance = {
     due: countState(stateNumber('due')),
     delivered: countState(stateNumber('delivered')) + countState(prunedNumber),
     dead: countState(stateNumber('dead')),
@@ -481,5 +481,5 @@ function balanceOf(counts: readonly { readonly state: number; readonly metrics: 
     dropped: countState(stateNumber('dropped')),
     private: countState(stateNumber('private')),
   }
-  return { enqueued: states.due + states.delivered + states.dead + states.held, ...states }
+  return { enqueued: balance.due + balance.delivered + balance.dead + balance.held, ...balance }
 }
