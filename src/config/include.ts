@@ -80,7 +80,8 @@ function refusal(config: Config, file: string, ref: SecretRef, uses: readonly Se
   const other = uses.find(use => use.place.file !== file && grantName(use.ref) === name)?.place.file
   if (other === config.file) return 'is a secret of the main file'
   if (other !== undefined) return `is a secret of ${shortest(other)}`
-  if (ref.kind === 'env') return ofMachine.test(name) ? 'is a variable of Node, PostgreSQL, OpenTelemetry or a proxy' : undefined
+  if (ref.kind === 'env')
+    return ofMachine.test(name) ? 'is a variable of Node, PostgreSQL, OpenTelemetry or a proxy' : undefined
   return mayOpen(config, file, ref.path) ? undefined : `is not below the folder of ${shortest(file)}`
 }
 

@@ -67,13 +67,18 @@ export function afterFlush(state: DestinationState, end: FlushEnd, nowMs: number
  *
  * @param isAccepted whether a metric was delivered
  */
-export function afterAnswer(state: DestinationState, isAccepted: boolean, nowMs: number): DestinationState {
+export function afterAnswer(
+  state: DestinationState,
+  { isAccepted, skewMs }: { readonly isAccepted: boolean } & Pick<FlushEnd, 'skewMs'>,
+  nowMs: number,
+): DestinationState {
   const { waiting: waitReason, cure: _, ...baseState } = state
   return {
     ...baseState,
     probeAtMs: 0,
     failures: 0,
     ...(waitReason !== undefined && baseState.failures === 0 && { waiting: waitReason }),
+    ...skewOf(skewMs),
     ...(isAccepted && { lastPush: { atMs: nowMs, verdict: 'delivered' } }),
   }
 }
@@ -91,10 +96,13 @@ export function afterRest(
     baseState.failures > 0
       ? { ...(waitReason !== undefined && { waiting: waitReason }), ...(cure && { cure }) }
       : waitingOf(remarks)
-  // Status reads the skew from here; a change of less than a minute is not worth a commit.
-  const isSkewNew = Math.abs((skewMs ?? baseState.skewMs ?? 0) - (baseState.skewMs ?? 0)) > 60_000
-  if (!isSkewNew && now.waiting === waitReason) return undefined
+  if (!isSkewNew(state, skewMs) && now.waiting === waitReason) return undefined
   return { ...baseState, ...now, ...skewOf(skewMs) }
+}
+
+/** Whether the service's clock is to be stored, where status reads it: less than a minute is not worth a commit. */
+export function isSkewNew(state: Pick<DestinationState, 'skewMs'>, skewMs = state.skewMs ?? 0): boolean {
+  return Math.abs(skewMs - (state.skewMs ?? 0)) > 60_000
 }
 
 function waitingOf(sentences: readonly string[]): { readonly waiting?: string } {

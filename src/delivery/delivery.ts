@@ -5,7 +5,7 @@ import type { Batch } from '../model/batch.ts'
 import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
 import { endOfTime, type Hour } from '../model/hour.ts'
 import { pollMs } from '../model/limits.ts'
-import { stepFor } from '../model/waiting.ts'
+import { nextAttemptAt, stepFor } from '../model/waiting.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
 import type { OutboxHealth } from '../outbox/contract/outbox.ts'
 import type { Counters } from '../telemetry/counters.ts'
@@ -124,7 +124,8 @@ export class Delivery {
     const newestHour = await this.#newestDue()
     const state = await this.#gate.flushed({ left: sentences, ...(stop && { stop }) }, newestHour)
     if (stop) {
-      const nextAttempt = new Date(Math.max(state.notBeforeMs, state.probeAtMs)).toISOString()
+      const attemptMs = nextAttemptAt(state)
+      const nextAttempt = attemptMs === undefined ? undefined : new Date(attemptMs).toISOString()
       const facts = { destination: destination.name, reason: state.waiting, nextAttempt }
       log.warn({ ...facts, fix: stepFor(state.cure) }, 'delivery waits')
     } else {

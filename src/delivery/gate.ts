@@ -14,6 +14,7 @@ import {
   afterRest,
   aheadSentence,
   type FlushEnd,
+  isSkewNew,
   probeAt,
   retryAfterAt,
   serviceRetryAfterMsMax,
@@ -258,15 +259,20 @@ export class Gate {
   }
 
   /**
-   * Stores what a person reads, and a daemon after this one finds: a flush may last for long, and a daemon that is killed
-   * in it would leave failures from long ago, so that the next one alone held all pushes back for minutes.
+   * Stores what a person reads, and a daemon after this one finds: a flush may last for long. A clock that was mended
+   * would be wrong until its end, and a daemon that is killed in it would leave failures from long ago, so that the next
+   * one alone held all pushes back for minutes.
    */
   async #answered(isAccepted: boolean): Promise<void> {
     const nowMs = this.#deps.time.nowMs()
     const { atMs = nowMs } = this.#state.lastPush ?? {}
-    if (!this.#stored.hasFailures && !(isAccepted && nowMs - atMs >= lastPushMs)) return
+    const { skewMs } = this.#deps.clock
+    const isLastPushOld = isAccepted && nowMs - atMs >= lastPushMs
+    if (!this.#stored.hasFailures && !isLastPushOld && !isSkewNew(this.#state, skewMs)) return
     // If it cannot be stored, the running flush reports the disk's error.
-    await this.#stored.saveAtOnce(afterAnswer(this.#state, isAccepted, nowMs)).catch(() => {})
+    await this.#stored
+      .saveAtOnce(afterAnswer(this.#state, { isAccepted, ...(skewMs !== undefined && { skewMs }) }, nowMs))
+      .catch(() => {})
   }
 
   /** @returns why nothing may be sent: the key is refused, or the service asks to wait */
@@ -456,8 +462,11 @@ export class StoredState {
   }
 }
 
-/** Longest pause between pushes after 429s; it doubles with each, and shrinks with each accepted push. */
-const slowedIntervalMsMax = 60_000
+/**
+ * Longest pause between pushes after 429s; it doubles with each, and shrinks with each accepted push, so that an outage of
+ * 429s is over within two minutes. A service that must be asked more seldom says so by `Retry-After`, or has the breaker open.
+ */
+const slowedIntervalMsMax = 10_000
 
 /** Factor by which an accepted push shortens the pause between requests, until it is the configured one again. */
 const recovery = 0.9

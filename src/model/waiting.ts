@@ -18,6 +18,11 @@ interface Wait {
   readonly probeAtMs: number
 }
 
+/** When pushes are tried again, in milliseconds since 1970; `undefined` where they wait for a key, whenever that comes. Pure. */
+export function nextAttemptAt({ cure, notBeforeMs, probeAtMs }: Wait): number | undefined {
+  return cure === 'new-key' || cure === 'key' ? undefined : Math.max(notBeforeMs, probeAtMs)
+}
+
 /** When a sentence is read, on which depends what happens next. */
 export interface Reader {
   readonly nowMs: number
@@ -27,7 +32,7 @@ export interface Reader {
 
 /** Why pushes to a destination wait, what happens next and when, and what to do; `undefined` when they do not wait. */
 export function waitingSentence(state: Wait, reader: Reader): string | undefined {
-  const { waiting: reason, cure, notBeforeMs, probeAtMs } = state
+  const { waiting: reason, cure, notBeforeMs } = state
   if (reason === undefined) return undefined
   const { nowMs, isUnattended } = reader
   if (cure === undefined) {
@@ -42,8 +47,12 @@ export function waitingSentence(state: Wait, reader: Reader): string | undefined
     if (cure !== 'service' && cure !== 'doctor') return `${fact}; ${step}, then: ${sendingCommands}.`
     return `${fact}, ${unsentWords}.${isAskedToWait ? '' : ` ${asSentence(step)}`}`
   }
-  if (cure === 'new-key' || cure === 'key') return `${fact}; ${step}, and delivery goes on at once.`
-  const nextMs = Math.max(notBeforeMs, probeAtMs)
+  const nextMs = nextAttemptAt(state)
+  if (nextMs === undefined) {
+    const asked =
+      cure === 'new-key' ? ' The service is asked about this one each hour, and at once by tidegauge flush.' : ''
+    return `${fact}; ${step}, and delivery goes on at once.${asked}`
+  }
   const next = nextMs > nowMs ? `next try ${clockOf(nextMs)}` : 'it is tried now'
   const flush = 'Nothing is to be done; tidegauge flush sends one small batch at once.'
   return `${fact}; ${next}. ${isAskedToWait ? flush : asSentence(step)}`

@@ -301,5 +301,8 @@ export function troubleFault(subject: string, file: string, trouble: FileTrouble
   const where = path === file ? file : `${file}: ${path}`
   const said = kind === 'other' && cause instanceof Error ? ` (${[cause.message, ...codesOf(cause)].join(', ')})` : ''
   const message = `cannot use ${subject} ${where}: ${troubleWords[kind]}${said}`
-  return new Fault(codes[kind] ?? 'outbox-unusable', message, { fix: troubleFix(trouble), ...(cause === undefined ? {} : { cause }) })
+  return new Fault(codes[kind] ?? 'outbox-unusable', message, {
+    fix: troubleFix(trouble),
+    ...(cause === undefined ? {} : { cause }),
+  })
 }

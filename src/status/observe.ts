@@ -5,7 +5,7 @@ import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../model/hour
 import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
 import { nextExpected } from '../model/rhythm.ts'
 import { asSentence } from '../model/text.ts'
-import { type Reader, waitingSentence } from '../model/waiting.ts'
+import { nextAttemptAt, type Reader, waitingSentence } from '../model/waiting.ts'
 import type { ReadMetric } from '../model/wire.ts'
 import type { DestinationState } from '../outbox/contract/delivery-store.ts'
 import type { CollectionRow, DeadOrHeldHour, HourOfAll, HourReasons, LateCollector } from '../outbox/contract/hours.ts'
@@ -88,7 +88,7 @@ function serviceState(
   const { config, host, nowMs, destinations } = observation
   const stranded = strandedSentence(config.protocols, backlog.byProtocol)
   const sentences = [...waitingSentences(states, observation), ...(stranded === undefined ? [] : [stranded])]
-  const attemptsMs = states.map(({ notBeforeMs, probeAtMs }) => Math.max(notBeforeMs, probeAtMs))
+  const attemptsMs = states.flatMap(state => nextAttemptAt(state) ?? [])
   const nextAttemptMs = Math.min(...attemptsMs.filter(atMs => atMs > nowMs))
   const lastPush = states
     .flatMap(state => state.lastPush ?? [])

@@ -263,7 +263,11 @@ chains: { c: { id: 1, rpc: [{ env: NODE }, { url: "https://n.example.com", heade
     ['./p/*.yaml', collector('{ file: ../.env }'), '.env is not below the folder'],
     ['./p/*.yaml', collector('{ file: ./own/token }'), undefined],
     ['./p/*.yaml', collector('{ env: HTTPS_PROXY }'), 'is a variable of Node, PostgreSQL, OpenTelemetry or a proxy'],
-    ['./p/*.yaml', collector('{ env: OTEL_EXPORTER_OTLP_HEADERS }'), 'is a variable of Node, PostgreSQL, OpenTelemetry'],
+    [
+      './p/*.yaml',
+      collector('{ env: OTEL_EXPORTER_OTLP_HEADERS }'),
+      'is a variable of Node, PostgreSQL, OpenTelemetry',
+    ],
     ['./p/*.yaml', collector('{ env: KEY_OF_MAIN }'), 'KEY_OF_MAIN is a secret of the main file'],
     ['./q.yaml, ./p/*.yaml', collector('{ env: OF_Q }'), 'OF_Q is a secret of '],
     ['./p/*.yaml', key('{ file: ../k/../k/key }'), 'the key of a: '],

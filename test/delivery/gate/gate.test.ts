@@ -151,6 +151,21 @@ describe('whether a flush may begin', () => {
     expect([waiting, lastPush?.atMs]).toEqual(['protocol p is left out', startMs + writes * afterMs])
     expect(bench.writes).toBe(1 + writes)
   })
+
+  it('stores the service’s clock in a long flush, when it or this machine’s was set', async () => {
+    const time = new VirtualTime(startMs)
+    const bench = gateAt(time)
+    const { gate } = bench
+    await gate.occasion('due')
+    const stored: unknown[] = []
+    for (const skewMs of [500, 30 * 60_000, 30 * 60_000 + 800, -900]) {
+      gate.noteClock({ ...answered(200), skewMs })
+      await gate.pushed(settled, 'a-key')
+      stored.push(bench.row.skewMs)
+    }
+    expect(stored).toEqual([undefined, 30 * 60_000, 30 * 60_000, -900])
+    expect(bench.writes).toBe(2)
+  })
 })
 
 describe('a retry-after', () => {
