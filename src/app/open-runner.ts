@@ -115,6 +115,9 @@ export function openHourReader(
         agree,
         servedBy: (hour, run) => places[run]?.[name]?.servedBy?.(hour),
         quarantine: (...wrong) => reader.quarantine(...wrong),
+        forget: hour => {
+          for (const readers of places) readers[name]?.forget?.(hour)
+        },
       },
     ]
   })

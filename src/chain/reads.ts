@@ -111,6 +111,8 @@ export interface ChainReader {
   hasBlock?(block: Pick<AsOfBlock, 'number' | 'hash'>, signal: AbortSignal): Promise<boolean | undefined>
   /** Host of the endpoint that served an hour; absent where a reader does not know hosts. */
   servedBy?(hour: Hour): string | undefined
+  /** Forgets what was answered of an hour: it is asked for again. Absent where nothing is remembered. */
+  forget?(hour: Hour): void
   /** Hosts of the endpoints that are asked; absent where a reader does not know hosts. */
   hosts?(): readonly string[]
   /** Resolves in the tick in which hours are looked up next, so that other requests can be sent with them. */

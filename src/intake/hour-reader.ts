@@ -105,6 +105,7 @@ export class HourReader {
       this.#quarantine(judgements.flatMap(({ next, wrong = [] }) => (next === 'again' ? wrong : [])))
       if (judgements.every(({ next }) => next === undefined)) {
         this.#quarantine(judgements.flatMap(({ wrong = [] }) => wrong))
+        this.#forget(readings.filter((_, place) => isDisputed(judgements[place])))
         return judgements.map(({ result, confirmed = [], wrong = [] }, place) => {
           for (const { metric, hold } of confirmed) this.#logConfirmed(metric.id, hold?.reason, readings[place])
           const contradicted = [...(readings[place]?.contradicted ?? []), ...reasonsOf(wrong)]
@@ -131,11 +132,11 @@ export class HourReader {
    */
   async #withFreshLists(readings: readonly HourUnderWay[]): Promise<HourUnderWay[] | undefined> {
     const { runner, otherHosts } = this.#deps
-    const isDisputed = ({ first, opinions, isOfFreshLists }: HourUnderWay) =>
+    const hasDispute = ({ first, opinions, isOfFreshLists }: HourUnderWay) =>
       !isOfFreshLists &&
       !(first instanceof Fault) &&
       opinions.some(opinion => disagreementOf(first, opinion).labels.length > 0)
-    const collectors = new Set(readings.filter(isDisputed).map(({ run }) => run.collector))
+    const collectors = new Set(readings.filter(hasDispute).map(({ run }) => run.collector))
     if (collectors.size === 0) return undefined
     const doubts = [...collectors].flatMap(collector =>
       [runner, ...otherHosts].map(each => each.doubtLists?.(collector) ?? false),
@@ -143,7 +144,7 @@ export class HourReader {
     if (!(await Promise.all(doubts)).includes(true)) return undefined
     return Promise.all(
       readings.map(async reading =>
-        isDisputed(reading) ? { ...(await this.#begun(reading.run)), isOfFreshLists: true } : reading,
+        hasDispute(reading) ? { ...(await this.#begun(reading.run)), isOfFreshLists: true } : reading,
       ),
     )
   }
@@ -226,12 +227,24 @@ export class HourReader {
     }
   }
 
+  /** The next attempt compares what the hosts answer then, not what they answered now. */
+  #forget(readings: readonly HourUnderWay[]): void {
+    const hours = new Set(readings.map(({ run }) => run.hour))
+    for (const hour of hours) for (const chain of this.#deps.chains) chain.forget(hour)
+  }
+
   #logConfirmed(metric: string, reason: string | undefined, reading: HourUnderWay | undefined): void {
     if (!reading || reading.first instanceof Fault) return
     const endpoint = Object.values(reading.first.hosts).join(', ')
     const facts = { metric, hour: hourText(reading.run.hour), reason, endpoint }
     this.#deps.log.warn(facts, 'a jump is confirmed by an endpoint of another host: it is sent')
   }
+}
+
+/** Whether hosts disagree about a result, so that it is not collected. */
+function isDisputed(judgement: Judgement | undefined): boolean {
+  const { fault, failures = {} } = judgement?.result ?? {}
+  return [fault, ...Object.values(failures)].some(failure => failure?.code === 'chain-disagreement')
 }
 
 function reasonsOf(wrong: readonly WrongHost[]): string[] {
@@ -249,6 +262,8 @@ export interface ComparedChain {
   servedBy(hour: Hour, run: number): string | undefined
   /** Puts a host into quarantine: it is asked last for a while, and not for that hour again. */
   quarantine(host: string, hour: Hour, reason: string): void
+  /** Forgets what all hosts have answered of an hour, so that a later run asks them again. */
+  forget(hour: Hour): void
 }
 
 /** Result of a run that answers, at least in part. */

@@ -53,6 +53,7 @@ function stage({
   const hosts = names.slice(0, answers.length)
   const asked: string[] = []
   const quarantined = new Map<string, string>()
+  const forgotten: Hour[] = []
   const lines: { msg: string; level: number }[] = []
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
   const memory = { isWrong: remembered !== undefined }
@@ -85,6 +86,7 @@ function stage({
     agree,
     servedBy: (_: Hour, run: number) => hostOf(isMoved ? 1 : run),
     quarantine: (host: string, _: Hour, reason: string) => void quarantined.set(host, reason),
+    forget: (hour: Hour) => void forgotten.push(hour),
   }))
   const reader = new HourReader({ runner, otherHosts, chains, clock: commandClock({ nowMs: () => anHour }), log })
   const pasts = {
@@ -97,6 +99,7 @@ function stage({
     asked,
     lines,
     quarantined,
+    forgotten,
     read: () => reader.collect(run, pasts),
     readHours: (count: number) =>
       reader.collectTogether(
@@ -310,8 +313,17 @@ describe('a reading', () => {
 
   it('delivers nothing where the hosts have different blocks', async () => {
     const answers = [calm, outcome({ A: 101, B: 100 }, [pin(1, 'b')])]
-    const { read, quarantined } = stage({ answers, agree: 2 })
+    const { read, quarantined, forgotten } = stage({ answers, agree: 2 })
     expect(await read()).toMatchObject({ acceptedValues: [], fault: { code: 'chain-disagreement' } })
     expect(quarantined.size).toBe(0)
+    expect(forgotten).toEqual([anHour])
+  })
+
+  it('asks them again about an hour in dispute, and about no other', async () => {
+    const disputed = hourAfter(anHour, 1)
+    const other = (hour: Hour) => (hour === disputed ? outcome({ A: 101, B: 101 }) : calm)
+    const { readHours, forgotten } = stage({ answers: [calm, other], agree: 2 })
+    expect((await readHours(3)).map(({ fault }) => fault?.code)).toEqual([undefined, 'chain-disagreement', undefined])
+    expect(forgotten).toEqual([disputed])
   })
 })

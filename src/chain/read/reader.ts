@@ -58,7 +58,7 @@ export interface ChainReaderDeps extends PoolDeps {
 
 /** A reader with its connections; call `close` to end them. */
 export type OpenChainReader = ChainReader &
-  Required<Pick<ChainReader, 'hasBlock'>> &
+  Required<Pick<ChainReader, 'hasBlock' | 'forget'>> &
   Pick<EndpointPool, 'askHead' | 'health' | 'renew' | 'close'> & {
     /** Host of the endpoint that served an hour; `undefined` while none has. */
     servedBy(hour: Hour): string | undefined
@@ -155,6 +155,10 @@ class HourlyReader implements OpenChainReader {
 
   quarantine(host: string, hour: Hour, reason: string): void {
     this.#pool.quarantine(host, reason)
+    this.forget(hour)
+  }
+
+  forget(hour: Hour): void {
     // Its block may be kept as final: the hour would be read at it again.
     this.#forgetFinal(hour)
     this.#hours.forget(hour)
@@ -459,6 +463,10 @@ export class OtherHostReader implements ChainReader {
   /** Host of the endpoint that served an hour here; `undefined` while none has. */
   servedBy(hour: Hour): string | undefined {
     return this.#asked.get(hour)?.servedBy(hour)
+  }
+
+  forget(hour: Hour): void {
+    this.#asked.get(hour)?.forget(hour)
   }
 
   async #on<T>(hour: Hour, work: (reader: OpenChainReader) => Promise<T>): Promise<T> {
