@@ -6,6 +6,7 @@ import { Fault, faultLine } from '../model/fault.ts'
 import { hourText } from '../model/hour.ts'
 import type { Outbox, OutboxPlace, UpkeepNews } from '../outbox/contract/outbox.ts'
 import type { Roles } from '../outbox/contract/role.ts'
+import { isOutboxGone } from '../outbox/data-check.ts'
 import {
   type DaemonOpening,
   hasOutbox,
@@ -37,8 +38,16 @@ export async function openDaemonOutbox(
   stack: AsyncDisposableStack,
   opening: DaemonOpening,
 ): Promise<Outbox> {
-  return closedWith(stack, await openForDaemon(outboxDeps(context), opening), context.log)
+  const { data } = context.config
+  const isGone = data.kind === 'folder' && isOutboxGone(data.folder)
+  const outbox = closedWith(stack, await openForDaemon(outboxDeps(context), opening), context.log)
+  if (isGone)
+    context.log.warn({ folder: data.folder, fix: restoreFirst }, 'the outbox that was here is gone: a new one is begun')
+  return outbox
 }
+
+const restoreFirst =
+  'what waited, was held or decided is not in it: if it was moved, stop the daemon and put it back, or restore a backup'
 
 /**
  * Reads the outbox for a command that writes nothing: it is not checked for damage first. If the reading meets damage,

@@ -21,7 +21,7 @@ interface DiskRoom {
 
 /** The outbox's file. */
 export interface OutboxFileCheck {
-  /** Its size; 0 when it cannot be seen. */
+  /** Its size, with that of its log; 0 when it cannot be seen. */
   readonly bytes: number
   /** Absent when it is sound, or cannot be looked at. */
   readonly damage?: string
@@ -65,13 +65,19 @@ export function openToOthers(folder: string): readonly string[] {
  */
 export async function checkOutboxFile(folder: string): Promise<OutboxFileCheck | undefined> {
   const file = outboxFile(folder)
-  const bytes = fileStats(file)?.size
-  if (bytes === undefined) {
+  const sizes = [file, `${file}-wal`].map(part => fileStats(part)?.size)
+  if (sizes[0] === undefined) {
     const trouble = mayBeThere(file) ? accessTrouble(folder) : undefined
     return trouble && { bytes: 0, hidden: troubleFault('the data folder', folder, trouble).message }
   }
   const { damage, failure } = await pagesOf(file)
+  const bytes = sizes.reduce<number>((sum, size = 0) => sum + size, 0)
   return { bytes, ...(damage !== undefined && { damage }), ...(failure && { hidden: failure.message }) }
+}
+
+/** Whether the outbox of a folder is gone: its daemon has left the ballast there, and no outbox. */
+export function isOutboxGone(folder: string): boolean {
+  return !mayBeThere(outboxFile(folder)) && new Ballast(folder).isThere
 }
 
 function existing(folder: string): string {

@@ -1,8 +1,14 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { parseHour } from '../../src/model/hour.ts'
+import { metricId } from '../../src/model/metric.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import type { StatusJson } from '../../src/status/json.ts'
-import { allAccepted, answering } from '../support/listening.ts'
+import { hourBack } from '../cli/stage.ts'
+import { freePort } from '../support/free-port.ts'
+import { allAccepted, answering, listening } from '../support/listening.ts'
+import { addCollectorNow } from '../support/stored-hours.ts'
 import { allDelivered, configured, hostYaml, levelCollector, startDaemon, tidegauge } from '../support/tidegauge.ts'
 
 describe('the daemon', () => {
@@ -56,6 +62,46 @@ describe('the daemon', () => {
     await daemon.logged('reloading')
     await daemon.logged('running', 2)
     expect(await daemon.kill('SIGTERM')).toBe(0)
+  })
+
+  it('says that its outbox is gone, where it was moved away while it was stopped', async () => {
+    const { folder, config } = configured(hostYaml)
+    const first = await startDaemon(config)
+    await first.status<StatusJson>(allDelivered)
+    expect((await tidegauge(['doctor', '--config', config])).stdout).toMatch(
+      /outbox: all of its (?!4\.0 KiB)[\d.]+ [KM]iB are sound/,
+    )
+    expect(await first.kill('SIGTERM')).toBe(0)
+    expect(first.log.join('\n')).not.toContain('is gone')
+    const data = join(folder, 'data', 'embedded')
+    for (const name of readdirSync(data)) if (name.startsWith('outbox.db')) rmSync(join(data, name))
+    const second = await startDaemon(config)
+    expect(await second.logged(/^the outbox that was here is gone/)).toMatchObject({ level: 'warn' })
+    expect(await second.kill('SIGTERM')).toBe(0)
+  })
+
+  it('that has just started is ready in every place, however late a value is that it is about to deliver', async () => {
+    // A push that takes for ever is no failure yet.
+    const url = await listening(({ method }, response) => void (method === 'GET' && response.writeHead(404).end('{}')))
+    const yaml = hostYaml.replace('embedded', `{ url: "${url}", key: { env: METRICS_KEY } }`)
+    const { folder, config } = configured(
+      yaml.replace('127.0.0.1:0', `127.0.0.1:${await freePort()}`).replace('use: host', 'use: ./level.js'),
+      { 'level.js': levelCollector.replace('history: false', 'history: true') },
+    )
+    mkdirSync(join(folder, 'data'), { mode: 0o700 })
+    const outbox = new SqliteOutbox(join(folder, 'data', 'outbox.db'))
+    const hour = parseHour(hourBack(3))
+    addCollectorNow(outbox, 'this-machine/level', hour)
+    const metric = { id: metricId('this-machine', 'Level'), protocolId: 'this-machine', hour, value: 1 }
+    await outbox.intake.record({ collector: 'this-machine/level', hour, acceptedValues: [{ metric }] }, Date.now())
+    outbox.close()
+    const env = { METRICS_KEY: 'a-key-nobody-may-see' }
+    const isReady = async () =>
+      JSON.parse((await tidegauge(['status', '--json', '--config', config], env)).stdout).ready.ok
+    expect(await isReady()).toBe(false)
+    const daemon = await startDaemon(config, env)
+    expect([(await fetch(`${daemon.url}/readyz`)).status, await isReady()]).toEqual([200, true])
+    await daemon.kill('SIGKILL')
   })
 
   it('delivers what a command next to it puts into the outbox', async () => {

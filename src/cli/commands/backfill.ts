@@ -22,6 +22,7 @@ import { faultLine } from '../../model/fault.ts'
 import { type Hour, hourAt, hourText, parseHour } from '../../model/hour.ts'
 import { shellWord } from '../../model/text.ts'
 import type { IntakeStore } from '../../outbox/contract/intake-store.ts'
+import type { DeadOrHeldMetric } from '../../outbox/contract/metrics.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { type BackfillPlan, callsIn, makePlan } from '../backfill/plan.ts'
 import { type BackfillRun, durationText, LimitedCalls, ProgressLine, readAll } from '../backfill/run.ts'
@@ -141,8 +142,25 @@ async function collectAndDeliver(
     const advice = balanceAfter.due > 0 ? ` (${next})` : ''
     note(`${counted(balanceAfter.due, 'metric')} due${advice}${waitingText({ dead: deadCount, held: heldCount })}`)
   }
+  if (options.overwrite) await noteStillHeld(outbox, end, range)
   const failed = end.collectors.reduce((sum, counts) => sum + counts.failed, 0)
   return failed + end.left + balanceAfter.due + deadCount + heldCount === 0
+}
+
+/** Says that what is held for another reason than its unit waits for a person, whatever was read now. */
+async function noteStillHeld(
+  { operators }: Outbox,
+  { collectors }: BackfillEnd,
+  { from, to }: HourSpan,
+): Promise<void> {
+  const ids = new Set(collectors.map(({ collector }) => collector))
+  const isOfRange = ({ hour, collector, kind }: DeadOrHeldMetric) =>
+    kind !== 'unit' && ids.has(collector) && from <= hour && hour <= to
+  const count = (await operators.deadOrHeld({ state: 'held' })).filter(isOfRange).length
+  if (count === 0) return
+  note(
+    `  → ${counted(count, 'value')} of these hours stay${count === 1 ? 's' : ''} held: tidegauge held ls shows why, and tidegauge held release ID sends what is right`,
+  )
 }
 
 /** Reads inputs of derived values first, and then computes those, the oldest first. */

@@ -330,6 +330,7 @@ function nextSteps(metric: DeadOrHeldMetric): readonly (readonly [when: string, 
   const origin = ['to see where it came from', `explain ${id} ${hourText(hour)}`] as const
   const isRight = ['if the value is right', `held release ${target}`] as const
   const isMeant = ['if the change is meant', `held release ${id} --allow-unit-change`] as const
-  const again = ['once the collector is repaired', againWords([metric])] as const
+  const repaired = `once the collector is repaired${kind === 'unit' ? '' : ', before it is released'}`
+  const again = [repaired, againWords([metric])] as const
   return [origin, kind === 'unit' ? isMeant : isRight, again, giveUp]
 }

@@ -43,13 +43,14 @@ export function statusCommand(): Command {
         if (!runningStatus?.ready.ok) endIncomplete()
         return
       }
-      // This command does not catch up: a late hour is late.
       const { holder, absence } = await configuredDaemon(context, daemonSeen)
       const { daemon, trouble } = daemonState(daemonSeen, holder, context.config.status)
       const reloads = holder !== undefined && runningStatus ? reloadsOf(runningStatus) : undefined
       const outboxStatus = await readOutbox(context, async outbox => {
         const service = namedService(context.config)
-        const read = presentState(context, outbox, service, 0, [], reloads, daemon === undefined)
+        // None catches up where no daemon runs: a late hour is late.
+        const startedAtMs = reloads?.startedAtMs ?? 0
+        const read = presentState(context, outbox, service, startedAtMs, [], reloads, daemon === undefined)
         const daemonTroubles = runningStatus?.fleet?.troubles
         const observed = { ...read, ...(daemonTroubles && { daemonTroubles }) }
         return statusJson(await observe({ ...observed, isForceUnknown: trouble !== undefined }))

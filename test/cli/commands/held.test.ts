@@ -78,6 +78,25 @@ describe('a value held back', () => {
     )
   })
 
+  it('for its bounds stays held when its hours are read again from the mended collector, which says so', async () => {
+    const { run, read, give } = await stage(bounded)
+    const hour = hourBack(3)
+    give({ ...bounded, values: { ...bounded.values, TVL: -1 } })
+    await run('collect', '--hour', hour)
+    const { stdout } = await run('held', 'show', 'pool___TVL')
+    expect(stdout).toMatch(/ once the collector is repaired, before it is released: tidegauge backfill /)
+    give(bounded)
+    const again = ['backfill', '--from', hour, '--to', hour, '--overwrite']
+    for (const _ of ['corrected', 'the same']) {
+      const { code, stderr } = await run(...again)
+      expect(code).toBe(0)
+      expect(stderr).toMatch(/→ 1 value of these hours stays held: tidegauge held ls .*, and tidegauge held release /)
+    }
+    expect(await read('held')).toMatchObject([{ value: 10, reason: expect.stringContaining('its value was -1') }])
+    await run('held', 'release', 'pool___TVL')
+    expect((await run(...again)).stderr).not.toContain('held')
+  })
+
   it('for its unit alone goes with collect --allow-unit-change, at first or the second time', async () => {
     const { service, run, read, give } = await stage(bounded)
     await run('collect', '--hour', hourBack(4))
