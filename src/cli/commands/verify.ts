@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
 import type { Metric, MetricId } from '../../model/metric.ts'
-import type { StoredMetric } from '../../outbox/contract/metrics.ts'
+import type { MetricKey, StoredMetric } from '../../outbox/contract/metrics.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
@@ -39,12 +39,11 @@ export function verifyCommand(): Command {
         if (outbox) await requireService(context, outbox, 'compare')
         const verifiedNow = () => verified(context, outbox, protocolIds, range)
         const first = await verifiedNow()
-        const pushCount = options.repair && outbox ? await repair(context, outbox, first) : 0
-        const verification = pushCount > 0 ? await verifiedNow() : first
-        if (!options.repair && repairableIn(verification).length > 0) {
-          note('  → tidegauge verify --repair pushes again what is not shown, or shown otherwise')
-        }
-        noteUnknown(verification)
+        const isHiddenPushed = options.from !== undefined
+        const repairs = { first, verifiedNow, isHiddenPushed }
+        const { verification, pushCount } =
+          options.repair && outbox ? await repaired(context, outbox, repairs) : { verification: first, pushCount: 0 }
+        noteNext(verification, options)
         return {
           json: () => verifiedJson(verification, pushCount),
           text: () => {
@@ -96,6 +95,23 @@ async function storedBetween(operators: OperatorStore, from: Hour, to: Hour): Pr
   return metrics
 }
 
+/** Says what may be done about differences. */
+function noteNext(verification: readonly Verified[], { repair, from }: VerifyOptions): void {
+  if (!repair && repairableIn(verification, false).length > 0) {
+    note('  → tidegauge verify --repair pushes again what is not shown, or shown otherwise')
+  }
+  if (
+    repair &&
+    from === undefined &&
+    verification.some(one => one.kind === 'compared' && one.hiddenMetrics.length > 0)
+  ) {
+    note(
+      '  → where the service has lost hours that it does not show: tidegauge verify --repair --from HOUR pushes them again, too',
+    )
+  }
+  noteUnknown(verification)
+}
+
 /** Says what reads hours whose values are not here. */
 function noteUnknown(verification: readonly Verified[]): void {
   const hours = verification
@@ -110,12 +126,17 @@ function noteUnknown(verification: readonly Verified[]): void {
   )
 }
 
-/** Differences that a push can mend. A value that the list may have left out is pushed, too: where the service has it, that changes nothing. */
-function repairableIn(found: readonly Verified[]): { readonly id: MetricId; readonly hour: Hour }[] {
+/**
+ * Differences that a push can mend. A value that the list may have left out is pushed, too: where the service has it, that changes nothing.
+ *
+ * @param isHiddenPushed whether also hours are meant that the service does not show
+ */
+function repairableIn(found: readonly Verified[], isHiddenPushed: boolean): MetricKey[] {
   return found.flatMap(protocol => {
     if (protocol.kind !== 'compared') return []
     const differences = protocol.differences.filter(({ kind }) => kind !== 'unknown')
-    return [...differences, ...protocol.edgeMetrics].map(({ id, hour }) => ({ id: id as MetricId, hour }))
+    const hidden = isHiddenPushed ? protocol.hiddenMetrics : []
+    return [...differences, ...protocol.edgeMetrics, ...hidden].map(({ id, hour }) => ({ id: id as MetricId, hour }))
   })
 }
 
@@ -128,14 +149,33 @@ function idleText(protocols: readonly Verified[]): string {
   return `nothing is pushed while the service's answer about ${unreadableIds.join(', ')} cannot be read${others}`
 }
 
-/** @returns how many metrics were made due again; none while an answer cannot be read */
-async function repair(context: AppContext, outbox: Outbox, found: readonly Verified[]): Promise<number> {
-  if (found.some(isUnreadable)) return 0
-  const resentCount = await outbox.operators.resend(repairableIn(found))
-  if (resentCount === 0) return 0
-  note(`${counted(resentCount, 'metric')} pushed again`)
-  await deliverNow(context, outbox)
-  return resentCount
+/** A comparison, and the way to compare again. */
+interface Repairs {
+  readonly first: readonly Verified[]
+  readonly verifiedNow: () => Promise<readonly Verified[]>
+  /** Whether also hours are pushed that the service does not show. */
+  readonly isHiddenPushed: boolean
+}
+
+/**
+ * Pushes each metric again once, and goes on while the service shows more hours than before: one that has lost all shows the
+ * newest alone at first. Nothing is pushed while an answer cannot be read.
+ */
+async function repaired(context: AppContext, outbox: Outbox, { first, verifiedNow, isHiddenPushed }: Repairs) {
+  const pushedKeys = new Set<string>()
+  let [verification, pushCount] = [first, 0]
+  for (;;) {
+    const keyOf = ({ id, hour }: MetricKey) => `${hour} ${id}`
+    const metrics = verification.some(isUnreadable) ? [] : repairableIn(verification, isHiddenPushed)
+    const newMetrics = metrics.filter(metric => !pushedKeys.has(keyOf(metric)))
+    const resentCount = await outbox.operators.resend(newMetrics)
+    if (resentCount === 0) return { verification, pushCount }
+    for (const metric of newMetrics) pushedKeys.add(keyOf(metric))
+    pushCount += resentCount
+    note(`${counted(resentCount, 'metric')} pushed again`)
+    await deliverNow(context, outbox)
+    verification = await verifiedNow()
+  }
 }
 
 function isAmiss(one: Verified): boolean {
@@ -160,7 +200,7 @@ interface ServiceComparison {
   /** Delivered metrics that were compared. */
   readonly compared: number
   /** Delivered metrics of hours before those that the service shows. */
-  readonly notShown: number
+  readonly hiddenMetrics: readonly Pick<StoredMetric, 'id' | 'hour'>[]
   /** Metrics that the service shows of hours that are gaps here, as after a backup was restored: they are no difference. */
   readonly ofGaps: number
   /** Delivered metrics of the oldest hour that it shows without them: they are missing, or its list ends within that hour. */
@@ -187,9 +227,9 @@ export function compare(
 ): ServiceComparison {
   const differences: ServiceDifference[] = []
   const [keys, oldestHour] = [new Set<string>(), oldestOf(metrics.map(({ hour }) => hour))]
-  const counts = { compared: 0, notShown: 0, ofGaps: 0 }
+  const counts = { compared: 0, ofGaps: 0 }
   const collectors = new Map<string, string>(metrics.map(({ id, collector }) => [id, collector]))
-  const edgeMetrics: StoredMetric[] = []
+  const [edgeMetrics, hiddenMetrics]: [StoredMetric[], StoredMetric[]] = [[], []]
   const firstShown = firstHours(listing)
   for (const metric of metrics) {
     const { id, hour, state } = metric
@@ -197,7 +237,7 @@ export function compare(
     if (state !== 'delivered') continue
     const first = firstShown.get(id) ?? 0
     const listedValue = listing.get(id)?.get(hour)
-    if (hour < first) counts.notShown += 1
+    if (hour < first) hiddenMetrics.push(metric)
     else if (hour === first && !listedValue) edgeMetrics.push(metric)
     else {
       counts.compared += 1
@@ -213,7 +253,12 @@ export function compare(
       else differences.push({ kind: 'unknown', id, hour, shown: value })
     }
   }
-  return { ...counts, edgeMetrics, differences: differences.sort((a, b) => a.hour - b.hour || (a.id < b.id ? -1 : 1)) }
+  return {
+    ...counts,
+    edgeMetrics,
+    hiddenMetrics,
+    differences: differences.sort((a, b) => a.hour - b.hour || (a.id < b.id ? -1 : 1)),
+  }
 }
 
 /** The first hour of each metric from which on the service should have it. */
@@ -267,8 +312,8 @@ function printVerified(found: readonly Verified[]): void {
 }
 
 function printCompared(protocolId: string, comparison: ServiceComparison): void {
-  const { compared, notShown, ofGaps, edgeMetrics, differences } = comparison
-  const rest = [hiddenText(notShown), gapText(ofGaps), edgeText(edgeMetrics)].join('')
+  const { compared, hiddenMetrics, ofGaps, edgeMetrics, differences } = comparison
+  const rest = [hiddenText(hiddenMetrics.length), gapText(ofGaps), edgeText(edgeMetrics)].join('')
   print(`${protocolId}: ${resultText(compared, differences)}${rest}`)
   if (differences.length === 0) return
   const values = ['delivered', 'shown']
@@ -315,12 +360,12 @@ function verifiedJson(found: readonly Verified[], pushedAgain: number) {
     protocols: found.map(({ protocolId, ...result }) => {
       if (result.kind === 'unreadable') return { protocol: protocolId, comparable: false, reason: result.reason }
       const differences = result.differences.map(({ hour, ...rest }) => ({ ...rest, hour: hourText(hour) }))
-      const { compared: comparedCount, notShown, ofGaps, edgeMetrics } = result
+      const { compared: comparedCount, hiddenMetrics, ofGaps, edgeMetrics } = result
       return {
         protocol: protocolId,
         comparable: true,
         compared: comparedCount,
-        notShown,
+        notShown: hiddenMetrics.length,
         ofGaps,
         edgeMetrics: edgeMetrics.length,
         differences,

@@ -150,6 +150,25 @@ it('takes nothing for missing where a list of limited length ends within an hour
   expect(service.stored).toHaveLength(7)
 })
 
+it('pushes all again in one run, where the service has lost all but the newest', async () => {
+  const { run, service } = await delivered(stored => stored)
+  const isNewest = ({ id, timestamp }: Sent) => id === 'pool___A' && timestamp === hours[2]
+  service.stored.push(...service.stored.splice(0).filter(isNewest))
+  expect(await run('verify', '--repair')).toMatchObject({ code: 0, stdout: 'pool: 6 metrics compared, all equal\n' })
+  expect(latestOf(service.stored)).toHaveLength(6)
+})
+
+it('pushes hours again that the service does not show, where the first one is named', async () => {
+  const { run, service, config } = await delivered(stored => stored.filter(({ timestamp }) => timestamp === hours[2]))
+  const advice = `  → where the service has lost hours that it does not show: tidegauge verify --config ${config} --repair --from HOUR pushes them again, too\n`
+  expect((await run('verify', '--repair')).stderr).toBe(`${advice}nothing to push again\n`)
+  expect(await run('verify', '--repair', '--from', hours[1])).toMatchObject({
+    code: 0,
+    stderr: '2 metrics pushed again\n',
+  })
+  expect(service.stored.slice(6).map(({ timestamp }) => timestamp)).toEqual([hours[1], hours[1]])
+})
+
 it('repairs the oldest hour that is shown, where only another metric of it is', async () => {
   let lost: Sent | undefined
   const { run, service } = await delivered(stored => stored.filter(metric => metric !== lost))

@@ -23,9 +23,10 @@ function shown(hours: Readonly<Record<number, ListedValue>>, id = 'pool___A'): L
 }
 
 const found = (all: readonly StoredMetric[], listed: ListedMetrics) => {
-  const { differences, edgeMetrics: _, ofGaps, ...counts } = compare(all, listed, upTo, isGap)
+  const { differences, edgeMetrics: _, hiddenMetrics, ofGaps, ...counts } = compare(all, listed, upTo, isGap)
   return {
     ...counts,
+    notShown: hiddenMetrics.length,
     ...(ofGaps > 0 && { ofGaps }),
     differences: differences.map(({ kind, hour }) => [kind, (hour - anHour) / 3_600_000]),
   }
@@ -76,12 +77,17 @@ describe('what was delivered and what a service shows', () => {
 
   it('what is not in the oldest hour that is shown may be left out there, and is missing later', () => {
     const other = shown({ 1: { value: 1 }, 2: { value: 1 } }, 'pool___B')
-    const { notShown, edgeMetrics, differences } = compare(stored({ 0: 1, 1: 10, 2: 20, 3: 30 }), other, upTo, isGap)
-    expect([notShown, edgeMetrics.map(({ hour }) => hour)]).toEqual([0, []])
+    const { hiddenMetrics, edgeMetrics, differences } = compare(
+      stored({ 0: 1, 1: 10, 2: 20, 3: 30 }),
+      other,
+      upTo,
+      isGap,
+    )
+    expect([hiddenMetrics.length, edgeMetrics.map(({ hour }) => hour)]).toEqual([0, []])
     expect(differences.filter(({ kind }) => kind === 'missing').map(({ hour }) => hour)).toEqual([0, 1, 2, 3].map(at))
     const own = new Map([...other, ...shown({ 3: { value: 30 } })])
     const shownAgain = compare(stored({ 0: 1, 1: 10, 2: 20, 3: 30 }), own, upTo, isGap)
-    expect([shownAgain.notShown, shownAgain.edgeMetrics.map(({ hour }) => hour)]).toEqual([1, [at(1)]])
+    expect([shownAgain.hiddenMetrics.length, shownAgain.edgeMetrics.map(({ hour }) => hour)]).toEqual([1, [at(1)]])
     expect(shownAgain.differences.filter(({ kind }) => kind === 'missing').map(({ hour }) => hour)).toEqual([at(2)])
   })
 
