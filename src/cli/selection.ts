@@ -125,7 +125,13 @@ export async function knownNames({ context: { config, time }, outbox }: NamesFro
 /** The Fault for an id that is not of a metric. */
 export async function unknownMetric(message: string, id: string, from: NamesFrom): Promise<Fault> {
   const others = 'a metric id is PROTOCOL___LABEL; tidegauge status shows what there is'
-  return new Fault('usage', message, { fix: didYouMean(id, await knownNames(from), others) })
+  return new Fault('usage', message, {
+    fix: didYouMean(
+      id,
+      (await knownNames(from)).filter(name => name !== id),
+      others,
+    ),
+  })
 }
 
 /** The protocols that a person names; all of them without a name. @throws Fault `usage` for an unknown one */

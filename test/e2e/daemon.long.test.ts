@@ -96,11 +96,17 @@ describe('the daemon', () => {
     await outbox.intake.record({ collector: 'this-machine/level', hour, acceptedValues: [{ metric }] }, Date.now())
     outbox.close()
     const env = { METRICS_KEY: 'a-key-nobody-may-see' }
-    const isReady = async () =>
-      JSON.parse((await tidegauge(['status', '--json', '--config', config], env)).stdout).ready.ok
-    expect(await isReady()).toBe(false)
+    const status = async () =>
+      JSON.parse((await tidegauge(['status', '--json', '--config', config], env)).stdout) as StatusJson
+    const { ready, ...before } = await status()
+    expect(ready.ok).toBe(false)
+    expect(before).not.toHaveProperty('startedAt')
     const daemon = await startDaemon(config, env)
-    expect([(await fetch(`${daemon.url}/readyz`)).status, await isReady()]).toEqual([200, true])
+    const now = await status()
+    expect([(await fetch(`${daemon.url}/readyz`)).status, now.ready.ok]).toEqual([200, true])
+    const served = (await (await fetch(`${daemon.url}/status.json`)).json()) as StatusJson
+    expect(Object.keys(now).sort()).toEqual(Object.keys(served).sort())
+    expect([now.service.host, now.endpoints]).toEqual([served.service.host, served.endpoints])
     await daemon.kill('SIGKILL')
   })
 

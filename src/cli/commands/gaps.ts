@@ -30,6 +30,8 @@ interface ListedHours {
   readonly waitingRanges: readonly CollectorHourRange[]
   /** Whether no collector was ever asked for an hour. */
   readonly isNew: boolean
+  /** Whether any hour is due, late or not. */
+  readonly isAnyDue: boolean
 }
 
 /** Characters of a reason in a table. */
@@ -75,6 +77,7 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   const lastHour = to === undefined || to > lateHour ? lateHour : to
   const dueRanges = (await operators?.hourRanges('due', { ...filter, to: lastHour })) ?? []
   const unreadRanges = (await operators?.hourRanges('unread', upTo)) ?? []
+  const isAnyDue = ((await operators?.hourRanges('due', upTo)) ?? []).length > 0
   const isWithin = lastHour === lateHour && (from ?? lateHour) <= lateHour
   const protocolIds = config.protocols.map(({ id }) => id)
   // As for readiness: hours that no daemon has planned have no row.
@@ -101,7 +104,7 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
     return { ...range, advice: gapAdvice(range, mendable(range.collector), collector) }
   }
   const waitingRanges = [...dueRanges, ...unplannedRanges]
-  return { gaps: gaps.map(withAdvice), unreadRanges: unreadCauses.map(withAdvice), waitingRanges, isNew }
+  return { gaps: gaps.map(withAdvice), unreadRanges: unreadCauses.map(withAdvice), waitingRanges, isNew, isAnyDue }
 }
 
 /** All uncollected hours of all collectors that have a row. @param lateHour the last one that is late */
@@ -146,13 +149,12 @@ function mendableOf(
 }
 
 async function printFound(found: ListedHours, { context }: OutboxCall<HourRangeOptions>): Promise<void> {
-  const { gaps, unreadRanges, waitingRanges, isNew } = found
+  const { gaps, unreadRanges, waitingRanges, isNew, isAnyDue } = found
   if (isNew) {
     print('no gaps yet: no collector was asked for any hour')
     return printWho([], context)
   }
-  if (gaps.length === 0)
-    print(waitingRanges.length + unreadRanges.length === 0 ? 'no gaps: every expected hour is collected' : 'no gaps')
+  if (gaps.length === 0) print(noGapsText(waitingRanges.length + unreadRanges.length > 0, isAnyDue))
   else {
     printRanges(gaps, ['what to do'], ({ advice }) => [advice])
     print(`\n${counted(sumOf(gaps), 'hour')} missing`)
@@ -172,6 +174,11 @@ async function printFound(found: ListedHours, { context }: OutboxCall<HourRangeO
   if (removedIds.length > 0)
     print(`not in this configuration, and tried again only with one that has it: ${removedIds.join(', ')}`)
   if (removedIds.length < collectorIds.length) await printWho(removedIds, context)
+}
+
+function noGapsText(isListed: boolean, isAnyDue: boolean): string {
+  if (isListed) return 'no gaps'
+  return isAnyDue ? 'no gaps: what is not collected yet is not late' : 'no gaps: every expected hour is collected'
 }
 
 /** Prints who collects, or how. @param removedIds collectors whose hours are not tried */

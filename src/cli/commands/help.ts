@@ -104,7 +104,7 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
       ['history awesome-vault___TVL', 'the last 48 hours'],
       ['history awesome-vault___TVL --from 2026-11-01T00:00:00Z --csv', 'since then, for a spreadsheet'],
     ],
-    fails: 'the metric is unknown, or has no value in that range',
+    fails: 'the metric has no value in that range',
   },
   export: {
     notes:

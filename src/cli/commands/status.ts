@@ -60,10 +60,21 @@ export function statusCommand(): Command {
       const reasons = isJudged ? outboxStatus.ready.reasons : []
       const status =
         trouble === undefined ? outboxStatus : { ...outboxStatus, ready: { ok: false, reasons: [trouble, ...reasons] } }
-      if (json) printJson(status)
+      if (json) printJson(reloads && runningStatus ? withNodesOf(runningStatus, status) : withoutStart(status))
       else printStatus(status, absence?.isNamed ? absence.sentence : daemon, isJudged)
       if (!status.ready.ok) endIncomplete()
     })
+}
+
+/** With what the daemon alone knows: its nodes, its reports, the address of its service. */
+function withNodesOf({ endpoints, reports, service }: StatusJson, status: StatusJson): StatusJson {
+  return { ...status, endpoints, service: { ...status.service, host: service.host }, ...(reports && { reports }) }
+}
+
+/** Without instants of a daemon: none is there. */
+function withoutStart({ startedAt: _, configuration, ...status }: StatusJson) {
+  const { inForceSince: __, ...configured } = configuration
+  return { ...status, configuration: configured }
 }
 
 function printRunning(runningStatus: StatusJson, json: boolean | undefined): void {
