@@ -106,7 +106,7 @@ export class ClockWatch {
       const level = verdict.why === 'unconfirmed' ? 'warn' : 'error'
       this.#log[level]({ reason: verdict.reason }, 'this machine’s clock is doubted: nothing is collected meanwhile')
     } else if (verdict.remark !== undefined) {
-      this.#log.warn({ reason: verdict.remark }, 'this machine’s clock differs from the service’s')
+      this.#log.warn({ reason: verdict.remark }, 'this machine’s clock differs from its witness’s')
     } else if (was !== 'believed') {
       this.#log.info('this machine’s clock is believed: collecting goes on')
     }

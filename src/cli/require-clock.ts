@@ -56,7 +56,7 @@ export async function comparedClock(
 function mistake(verdict: ClockVerdict): string | undefined {
   if (verdict.kind === 'doubted') return verdict.why === 'contradicted' ? verdict.reason : undefined
   if (agreedHour(verdict) !== undefined) return undefined
-  return `this machine's clock is in another hour than the service's: ${verdict.remark ?? 'try again in a minute'}`
+  return verdict.remark ?? `this machine's clock and its witness are in different hours: try again in a minute`
 }
 
 /** Asks the service for its clock, unless a retry-after is running. */

@@ -124,12 +124,12 @@ export async function knownNames({ context: { config, time }, outbox }: NamesFro
 
 /** The Fault for an id that is not of a metric. */
 export async function unknownMetric(message: string, id: string, from: NamesFrom): Promise<Fault> {
-  const others = 'a metric id is PROTOCOL___LABEL; tidegauge status shows what there is'
+  const whereText = 'a metric id is PROTOCOL___LABEL; tidegauge status shows what there is'
   return new Fault('usage', message, {
     fix: didYouMean(
       id,
       (await knownNames(from)).filter(name => name !== id),
-      others,
+      whereText,
     ),
   })
 }

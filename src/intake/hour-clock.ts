@@ -273,7 +273,8 @@ export class WatchedClock extends DerivedTime {
   #isWanted(witness: 'service' | 'chains'): boolean {
     const askedMs = this.#askedMs[witness]
     if (askedMs !== undefined && this.steadyMs() - askedMs < witnessAskMs) return false
-    return this.verdict.kind === 'doubted'
+    // Also while a witness is in another hour: what it said may be long ago, as a chain that has caught up since.
+    return this.hour === undefined
   }
 }
 

@@ -169,24 +169,32 @@ export function writtenLater(
 
 function trusted(evidence: ClockEvidence, isConfirmed: boolean): TrustedClock {
   const { wallMs, serviceMs, head } = evidence
-  const offMs = serviceMs === undefined ? 0 : serviceMs - wallMs
   const witnessMs = serviceMs ?? head?.nowMs
   // An answer that is far off is outvoted, and says nothing about the hour.
   const nearMs = witnessMs !== undefined && Math.abs(witnessMs - wallMs) <= clockAgreeMs ? witnessMs : wallMs
   // Whole, as every instant is: the time of a witness is carried on by a clock that has fractions.
   const span = { earliestMs: Math.floor(Math.min(wallMs, nearMs)), latestMs: Math.ceil(Math.max(wallMs, nearMs)) }
-  const remark =
-    Math.abs(offMs) > clockReportMs
-      ? { remark: `${offSentence(offMs)}: set it right, unless it is the service’s that is wrong` }
-      : {}
+  const remark = remarkOf(evidence)
   const isSure = isConfirmed || evidence.witness === 'none'
   return {
     kind: 'trusted',
     isConfirmed,
     ...span,
     ...(isSure && { confirmedMs: span.earliestMs as EarliestMs }),
-    ...remark,
+    ...(remark !== undefined && { remark }),
   }
+}
+
+/**
+ * Offset of the witness of a clock that is believed, and what to do. A chain far behind says nothing of the time; it is
+ * asked again only while it leaves the hour open.
+ */
+function remarkOf({ wallMs, serviceMs, head }: ClockEvidence): string | undefined {
+  const offMs = (serviceMs ?? head?.nowMs ?? wallMs) - wallMs
+  if (Math.abs(offMs) <= clockReportMs) return undefined
+  if (serviceMs !== undefined) return `${offSentence(offMs)}: set it right, unless it is the service’s that is wrong`
+  if (!head || Math.abs(offMs) > clockAgreeMs || hourAt(head.nowMs) === hourAt(wallMs)) return undefined
+  return `this machine's clock is ${offsetText(-offMs)} the last block of ${head.chain}: let its node catch up, or set the clock right; nothing is collected while they are in different hours`
 }
 
 /**

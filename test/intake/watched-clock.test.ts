@@ -40,6 +40,20 @@ describe('a watched clock', () => {
     expect(clock.hour).toBe(anHour)
   })
 
+  it('asks a chain that lags in another hour again, until it has caught up', async () => {
+    const { time, clock } = stage()
+    clock.setWitnesses({ service: false, chains: true })
+    clock.asks('chains')
+    clock.sawHead('slow', time.nowMs() - 20 * 60_000)
+    await time.sleep(clockPatienceMs)
+    expect([clock.verdict.kind, clock.hour, clock.wantsHeads()]).toEqual(['trusted', undefined, true])
+    clock.asks('chains')
+    expect(clock.wantsHeads()).toBe(false)
+    clock.sawHead('slow', time.nowMs())
+    await time.sleep(witnessAskMs)
+    expect([clock.hour, clock.wantsHeads()]).toEqual([anHour, false])
+  })
+
   it('goes on by the steady clock while it is set wrong, asks again at once, and learns when it is right', async () => {
     const { time, machine, clock } = stage()
     clock.asks('service')

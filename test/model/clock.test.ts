@@ -156,6 +156,12 @@ describe('a clock that is wrong', () => {
       remark: expect.stringContaining("this machine's clock is 20 min behind the service's: set it right"),
     })
     expect(judged(-4 * minuteMs, { serviceMs: trueMs })).not.toHaveProperty('remark')
+    expect(judged(0, { head: head(20 * minuteMs), evenMs: clockPatienceMs })).toMatchObject({
+      kind: 'trusted',
+      isConfirmed: false,
+      remark: expect.stringContaining('is 20 min ahead of the last block of ethereum: let its node catch up, or set'),
+    })
+    expect(judged(0, { head: head(6 * minuteMs), evenMs: clockPatienceMs })).not.toHaveProperty('remark')
   })
 })
 
