@@ -97,6 +97,11 @@ const tests: Readonly<Record<string, ContractTest>> = {
         const first = bytesOf(await runner.collect(collector, hour))
         assert.equal(bytesOf(await runner.collect(collector, hour)), first)
         assert.equal(bytesOf(await secondSources.runner.collect(collector, hour)), first)
+        // A backfill and a catch-up read several hours at once in one process.
+        const together = await Promise.all([...deps.hours(), hour].map(one => runner.collect(collector, one)))
+        const last = together.at(-1)
+        const message = 'it gives another value while other hours are read: keep nothing in variables of the module'
+        assert.equal(last && bytesOf(last), first, message)
       }
     } finally {
       await secondSources.runner.stop()

@@ -54,6 +54,12 @@ it.each([
   ['a value made of a failure', { collect: "price('A').catch(() => 0)" }, 'never makes a value', 'a source that fails'],
   ['a value that is guessed', { collect: "price('A').catch(() => 7)" }, 'never makes a value', 'a source that fails'],
   ['options that take anything', { options: 'z.object({})' }, 'calls an unknown option', 'use z.strictObject'],
+  [
+    'a variable that runs share',
+    { collect: "((globalThis.sum = 0), price('A').then(a => (globalThis.sum += a)))" },
+    'gives the same bytes',
+    'keep nothing in variables of the module',
+  ],
   ['a value of the clock', { collect: "price('A').then(a => a + performance.now())" }, 'gives the same bytes', ''],
   ['a long label', { label: 'AVeryVeryLongLabel' }, 'declares labels', 'more than 16 characters'],
   ['a read that is not recorded', { collect: "price('B')" }, 'has a value for every label', 'the price B'],

@@ -35,11 +35,25 @@ export function thrownText(error: unknown): { readonly message: string; readonly
   try {
     if (!(error instanceof Error)) return { message: shown(error), stack: '' }
     const { stack, name } = error
-    const message = parseError(error) ?? error.message
+    const message = parseError(error) ?? withReasons(error)
     return { message: cut(inOneLine(String(message) || String(name))), stack: String(stack) }
   } catch {
     return { message: 'an error that cannot be shown', stack: '' }
   }
+}
+
+/** Reasons within an error that are quoted, and how deep. */
+const reasonsMax = 3
+
+/** The message of an error with those of the errors within it, where it does not quote them: of `Promise.any`, and of its cause. */
+function withReasons(error: Error, depth = 0): string {
+  const reasons: readonly unknown[] = error instanceof AggregateError ? error.errors : [error.cause]
+  const texts = reasons
+    .slice(0, reasonsMax)
+    .flatMap(reason => (reason instanceof Error && depth < reasonsMax ? withReasons(reason, depth + 1) : []))
+    .filter(text => text !== '' && !error.message.includes(text))
+  const more = reasons.length > reasonsMax ? `; and ${reasons.length - reasonsMax} more` : ''
+  return texts.length === 0 ? error.message : `${error.message}: ${texts.join('; ')}${more}`
 }
 
 /** Joins a message of several lines into one, as a log and a page show one line. */

@@ -76,7 +76,7 @@ export function chainAsOf(
     // Typed by the events of the filter, as they are decoded.
     logs: ((filter: EventFilter) =>
       typedLogs(filter, raw => reader.logs(hour, raw, signal), chain)) as ChainAsOf['logs'],
-    logsSince: ((since: Hour | string, filter: EventFilter) =>
+    logsSince: ((since: string | number, filter: EventFilter) =>
       typedLogs(filter, raw => reader.logs(hour, raw, signal, sinceOf(since)), chain)) as ChainAsOf['logsSince'],
   }
 }

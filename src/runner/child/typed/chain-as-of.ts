@@ -11,7 +11,6 @@ import type {
   Narrow,
 } from 'viem'
 import type { AsOfBlock } from '../../../model/block.ts'
-import type { Hour } from '../../../model/hour.ts'
 
 /** The moment a chain is read as of. */
 export interface ChainMoment {
@@ -124,7 +123,7 @@ export interface ChainAsOf {
    * ```
    */
   logsSince<const E extends AbiEvent>(
-    since: Hour,
+    since: string | number,
     filter: {
       readonly address: `0x${string}` | readonly `0x${string}`[]
       readonly event: E
@@ -132,7 +131,7 @@ export interface ChainAsOf {
     },
   ): Promise<readonly EventLog<E>[]>
   logsSince<const E extends readonly AbiEvent[]>(
-    since: Hour,
+    since: string | number,
     filter: {
       readonly address: `0x${string}` | readonly `0x${string}`[]
       readonly events: E
