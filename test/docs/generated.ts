@@ -40,11 +40,14 @@ place. Anchors hold within a file: an included one has its own.
 \`\`\`yaml
 x-vault: &vault { use: erc4626-vault, since: 2026-11-01T00:00:00Z, deadline: 30s }
 protocols:
-  - id: awesome-vaults
-    name: Awesome Vaults
+  - id: savings
+    name: Savings
     collectors:
-      - { <<: *vault, id: one, options: { chain: ethereum, vault: "0x83F20F44975D03b1b09e64809B757c47f942BEeA" } }
-      - { <<: *vault, id: two, options: { chain: ethereum, vault: "0xa3931d71877C0E7a3148CB7Eb4463524FEc27fbD" }, deadline: 60s }
+      - { <<: *vault, options: { chain: ethereum, vault: "0x83F20F44975D03b1b09e64809B757c47f942BEeA" } }
+  - id: staking
+    name: Staking
+    collectors:
+      - { <<: *vault, options: { chain: ethereum, vault: "0xa3931d71877C0E7a3148CB7Eb4463524FEc27fbD" }, deadline: 60s }
 \`\`\``
   return document('Configuration', 'config/tidegauge.schema.json', [intro, anchors, ...sections])
 }
