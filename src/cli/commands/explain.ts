@@ -277,7 +277,10 @@ function headline({ id, hour, entry, origin, unread: backfillFault }: Explanatio
   const subject = `${id} of ${hourText(hour)}`
   if (entry)
     return `${subject}: ${exactText(entry.value)}${entry.unit === undefined ? '' : ` ${entry.unit}`}, ${entry.state}`
-  if (backfillFault) return `${subject}: no value, a backfill could not read the hour`
+  if (backfillFault) {
+    const isInputMissing = backfillFault.code === 'input-missing' || backfillFault.code === 'window-incomplete'
+    return `${subject}: no value, a backfill ${isInputMissing ? 'had not all inputs of the hour' : 'could not read the hour'}`
+  }
   if (!origin) return `${subject}: no value, the hour was never expected`
   if (origin.state === 'collected') return `${subject}: no value, although the hour is collected`
   return `${subject}: no value, ${origin.state === 'gap' ? 'the hour is a gap' : 'the hour is not collected yet'}`
