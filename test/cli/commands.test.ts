@@ -8,7 +8,7 @@ import { openStore } from '../../src/reference/store.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { command } from '../support/command.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { answering } from '../support/listening.ts'
+import { answering, listening } from '../support/listening.ts'
 import { configured, hostYaml } from '../support/tidegauge.ts'
 import { hourBack, stage } from './stage.ts'
 
@@ -73,6 +73,18 @@ describe('the command line', () => {
     expect(stderr).toContain(words)
     expect(stderr).not.toMatch(/^\s+at /m)
     expect(code).toBe(expected)
+  })
+
+  it.each([
+    ['a program that is no daemon', '{}'],
+    ['a page', '<html></html>'],
+  ])('healthcheck names %s that answers in the place of a daemon', async (_, body) => {
+    const url = await listening((_, response) => void response.writeHead(404).end(body))
+    const { config } = configured(hostYaml.replace('127.0.0.1:0', new URL(url).host))
+    const { code, stderr } = await command(['healthcheck', '--config', config])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('another program answers at http://127.0.0.1:')])
+    const { config: anyPort } = configured(hostYaml)
+    expect((await command(['healthcheck', '--live', '--config', anyPort])).stderr).toContain('has port 0, any free one')
   })
 
   it('does not wait for a pipe without a writer', async () => {

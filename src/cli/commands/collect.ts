@@ -108,7 +108,8 @@ async function collectOnce(options: CollectOptions, stopSignal?: AbortSignal): P
   if (stopSignal?.aborted) return
   if (!outbox || options.dryRun) await showOnly(context, report, options)
   else if (!(await queueAndDeliver(context, outbox, report, options))) endIncomplete()
-  if (report.parts.some(({ fault }) => fault)) endIncomplete()
+  const isHeld = report.parts.some(({ acceptedValues }) => acceptedValues.some(({ hold }) => hold))
+  if ((options.dryRun && isHeld) || report.parts.some(({ fault }) => fault)) endIncomplete()
 }
 
 /** Shows what would be sent, and names events that may be mistyped. */

@@ -1,5 +1,5 @@
 import type { AppContext } from '../../app/context.ts'
-import { readOutbox } from '../../app/open-outbox.ts'
+import { readExistingOutbox, readOutbox } from '../../app/open-outbox.ts'
 import { cautionsOf } from '../../config/cautions.ts'
 import { certificateNotes, egressOf } from '../../config/certificates.ts'
 import { configFiles } from '../../config/include.ts'
@@ -209,8 +209,23 @@ export async function dataFindings(
   if (data.kind === 'postgres') return databaseFindings(context)
   const { folder } = data
   const fault = writingFault(folder)
-  const writing = fault ? failed('disk', fault.message, fault.fix) : roomFinding(folder)
-  return [writing, ...(fault ? [] : [modeFinding(folder)]), outboxFinding(await outbox, writing)]
+  const diskFinding = fault ? failed('disk', fault.message, fault.fix) : roomFinding(folder)
+  const fileCheck = await outbox
+  const isSound = fileCheck !== undefined && fileCheck.damage === undefined && fileCheck.hidden === undefined
+  const readFailure = isSound ? await unreadFinding(context) : undefined
+  return [diskFinding, ...(fault ? [] : [modeFinding(folder)]), readFailure ?? outboxFinding(fileCheck, diskFinding)]
+}
+
+/** Why no command can read an outbox whose pages are sound: another version, or program, has written it. */
+async function unreadFinding(context: AppContext): Promise<Finding | undefined> {
+  try {
+    await readExistingOutbox(context, async outbox => outbox?.operators.backlog())
+    return undefined
+  } catch (error) {
+    if (error instanceof Fault) return failed('outbox', error.message, error.fix)
+    const fix = 'stop the daemon, move it away, and restore a backup'
+    return failed('outbox', `cannot be read: ${error instanceof Error ? error.message : String(error)}`, fix)
+  }
 }
 
 async function databaseFindings(context: AppContext): Promise<readonly Finding[]> {

@@ -1,6 +1,7 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { AppContext } from '../../../src/app/context.ts'
 import { dataFindings } from '../../../src/cli/doctor/here.ts'
@@ -577,6 +578,16 @@ describe('doctor', () => {
     const { code, stdout } = await misbehaving([{ kind: 'reset' }], () => run())
     expect(unusual(stdout)).toEqual([expect.stringMatching(/^! local .*→ look into the log of the server/)])
     expect(code).toBe(0)
+  })
+
+  it('tells of an outbox of a newer version, whose pages are sound', async () => {
+    const { folder, config, run } = await stage()
+    await command(['collect', '--config', config], { METRICS_KEY: key })
+    const database = new Database(join(folder, 'data', 'outbox.db'))
+    database.pragma('user_version = 9999')
+    database.close()
+    const { code, stdout } = await run()
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^✖ outbox: .*schema version 9999.* → run tidegauge /m)])
   })
 
   it('tells of files that others may read, and of a damaged outbox', async () => {

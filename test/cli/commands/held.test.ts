@@ -13,6 +13,7 @@ describe('a value held back', () => {
     expect(await run('collect', '--hour', first)).toMatchObject({ code: 0 })
     const { metrics } = bounded
     give({ metrics: { ...metrics, Rate: { unit: 'bp' } }, values: { TVL: -1, Price: 121, Rate: 500 } })
+    expect((await run('collect', '--hour', second, '--dry-run')).code).toBe(1)
     const collected = await run('collect', '--hour', second)
     expect(collected.stderr).toContain(`0 of 3 delivered, 3 held (tidegauge held ls --config ${config})`)
     expect((await run('held', 'ls')).stdout).toMatch(/^metric +hour +value +unit +since +why\n/)
