@@ -416,8 +416,9 @@ function printReads(recording: Recording): void {
     const request = rpcLine(recordedRead, recording)
     if (request !== undefined) print(`   ${request}`)
   }
-  for (const { request, answers } of recording.http) {
+  for (const { request, body, answers } of recording.http) {
     print(`${request} → ${cut(answers.map(answer => JSON.stringify(answer)).join(', '), answerCharsMax)}`)
+    if (body !== undefined) print(`   ${typeof body === 'string' ? body : JSON.stringify(body)}`)
   }
 }
 

@@ -2,6 +2,7 @@ import { decodeAbiParameters, parseAbiParameters } from 'viem/utils'
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
 import { openHourReader, runnerOn } from '../../app/open-runner.ts'
+import { multicall3Address } from '../../chain/read/read-memory.ts'
 import type { Chains } from '../../chain/reads.ts'
 import type { CollectorConfig, Config } from '../../config/config.ts'
 import { type DerivedInput, inputsOfHour } from '../../intake/derived-hours.ts'
@@ -110,10 +111,21 @@ function warningsOf({ id }: CollectorConfig, log: Log, warnings: string[]): Log 
 
 async function readsOf(recorder: ReadRecorder, chains: Chains, context: AppContext): Promise<Recording | undefined> {
   try {
-    return recorder.hasRead ? await withFirstBlocks(recorder.recording({}), chains, context) : undefined
+    if (!recorder.hasRead) return undefined
+    return await withFirstBlocks(withSenders(recorder.recording({}), context.config), chains, context)
   } catch {
     return undefined
   }
+}
+
+/** Names the sender of calls that named none: Multicall3 makes them, and a contract may answer another sender otherwise. */
+function withSenders(recording: Recording, { chains }: Config): Recording {
+  const reads = recording.reads.map((recordedRead): RecordedRead => {
+    if ('logs' in recordedRead || recordedRead.read.kind !== 'call') return recordedRead
+    const from = chains.find(({ name }) => name === recordedRead.chain)?.multicall ?? multicall3Address
+    return { ...recordedRead, read: { ...recordedRead.read, kind: 'call-from', from } }
+  })
+  return { ...recording, reads }
 }
 
 /** Adds the blocks after which logs count. The first block of a chain has none before it. */

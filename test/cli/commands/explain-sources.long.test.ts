@@ -3,6 +3,7 @@ import { Devchain } from '../../../src/devchain/devchain.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import { hourText } from '../../../src/model/hour.ts'
 import { command } from '../../support/command.ts'
+import { answering } from '../../support/listening.ts'
 import { configured } from '../../support/tidegauge.ts'
 
 interface ShownReads {
@@ -70,4 +71,35 @@ protocols:
   const text = await explain('tide___Cap', hour)
   expect(text).toMatch(/\nprice of TIDE: \S+ USD, by the price of USDX\n/)
   expect(text).toMatch(/\nprice of USDX: \S+ USD\n1\. local: .*\n {3}\{"jsonrpc"/)
+})
+
+it('an explanation repeats a call with its sender, and a POST with its body, without secrets', async () => {
+  const scene = await Devchain.build({ nowMs: systemTime.nowMs(), hours: 2 })
+  onTestFinished(() => scene.stop())
+  const url = await answering(() => ({ status: 200, body: { tvl: 5 } }))
+  const yaml = `service: embedded
+status: { listen: "127.0.0.1:0" }
+chains: { local: { id: 31337, rpc: [${scene.url}] } }
+protocols:
+  - { id: tide, name: Tide, collectors: [{ use: ./asks.ts, options: { url: "${url}", key: { env: KEY } } }] }
+`
+  const code = `import { defineCollector, secret, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({ url: z.string(), key: secret }),
+  metrics: { Supply: {}, Tvl: {} },
+  history: true,
+  async collect({ options: { url, key }, chain, http }) {
+    const supply = await chain('local').call({ to: '${scene.addresses.tide}', data: '0x18160ddd' })
+    const { tvl } = await http.json(url, z.object({ tvl: z.number() }), { body: { query: '{ tvl }', by: key } })
+    return { Supply: Number(BigInt(supply)), Tvl: tvl }
+  },
+})
+`
+  const { config } = configured(yaml, { 'asks.ts': code })
+  const env = { KEY: 'a-secret-of-the-source' }
+  const [hour = ''] = scene.hours.slice(-1).map(hourText)
+  expect(await command(['collect', '--hour', hour, '--config', config], env)).toMatchObject({ code: 0 })
+  const { stdout } = await command(['explain', 'tide___Tvl', hour, '--config', config], env)
+  expect(stdout).toContain(`{"from":"0xcA11bde05977b3631167028862bE2a173976CA11","to":"${scene.addresses.tide}"`)
+  expect(stdout).toContain(`POST ${url}/ → {"json":{"tvl":5}}\n   {"query":"{ tvl }","by":"[redacted]"}\n`)
 })
