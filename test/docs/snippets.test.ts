@@ -74,3 +74,18 @@ it('the test of docs/SKILL.md is the one that new writes in a CommonJS package',
   const written = readFileSync(join(dirname(config), 'collectors/supply.test.mts'), 'utf8')
   expect(snippet('ts', 'collectorContract(')).toBe(written)
 })
+
+it('the example of partial reads makes no value of a chain where no vault answers', async () => {
+  const types = readFileSync(new URL('../../src/runner/child/typed/chain-as-of.ts', import.meta.url), 'utf8')
+  const [example = ''] = types.split('```').filter(text => text.includes('{ partial: true })'))
+  const code = example.replace(/^ts$|^ *\* ?/gm, '')
+  const sumOf = (answers: readonly object[]) => {
+    const read = async () => answers
+    const run = new Function('chain', 'vaults', 'abi', `return (async () => { ${code}\nreturn sum })()`)
+    return run(() => ({ read }), [], []) as Promise<bigint>
+  }
+  expect(
+    await sumOf([{ status: 'success', result: 3n }, { status: 'failure' }, { status: 'success', result: 4n }]),
+  ).toBe(7n)
+  await expect(sumOf([{ status: 'failure' }])).rejects.toThrow('no vault answers')
+})

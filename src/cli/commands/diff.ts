@@ -1,7 +1,8 @@
 import { basename, extname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
-import type { CollectorConfig } from '../../config/config.ts'
+import type { CollectorConfig, OptionMistake } from '../../config/config.ts'
+import { optionMistakes } from '../../config/explain.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourText } from '../../model/hour.ts'
 import { exactText } from '../../model/number-text.ts'
@@ -123,7 +124,7 @@ async function diffOf(
   await using stack = new AsyncDisposableStack()
   const reader = openLoggedReader(context, stack)
   const emptyDiff = { collector: collector.id, hours: [], equal: 0, changes: [] }
-  const description = await describeReadable(reader, collector)
+  const description = await describeReadable(reader, collector, mistakes => otherOptions(collector, mistakes))
   if (description.kind === 'unread') return { ...emptyDiff, cannotRun: description.unread.reason }
   if (description.kind === 'left-out') {
     return { ...emptyDiff, cannotRun: 'it only reads “now”: past hours cannot be compared' }
@@ -135,6 +136,14 @@ async function diffOf(
   )
   const equal = comparisons.reduce((sum, one) => sum + one.equal, 0)
   return { collector: collector.id, hours, equal, changes: comparisons.flatMap(({ changes }) => changes) }
+}
+
+/** Why a changed collector does not take the options of its entry, which `check` judges by the configured one. */
+function otherOptions(collector: CollectorConfig, mistakes: readonly OptionMistake[]): string {
+  const changed = { ...collector, use: basename(collector.use) }
+  const sentences = optionMistakes(changed, mistakes).map(({ message, fix }) => (fix ? `${message} (${fix})` : message))
+  const cure = 'write them into a copy of the configuration, in its folder, and name that by --config'
+  return `${changed.use} takes other options than the entry gives: ${sentences.join('; ')} → ${cure}`
 }
 
 function printDiff({ collector, hours, equal, changes, cannotRun }: CollectorDiff): void {

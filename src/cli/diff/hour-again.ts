@@ -1,7 +1,7 @@
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
 import { openHourReader } from '../../app/open-runner.ts'
-import type { CollectorConfig } from '../../config/config.ts'
+import type { CollectorConfig, OptionMistake } from '../../config/config.ts'
 import type { HourReader } from '../../intake/hour-reader.ts'
 import { asFault, usable } from '../../intake/validate.ts'
 import { faultLine } from '../../model/fault.ts'
@@ -49,10 +49,21 @@ export function openLoggedReader(context: AppContext, stack: AsyncDisposableStac
   return openHourReader(own, openChains(own, stack), stack)
 }
 
-/** Whether the past hours of a collector can be read again, and if not, why. */
-export async function describeReadable(reader: HourReader, collector: CollectorConfig) {
+/**
+ * Whether the past hours of a collector can be read again, and if not, why.
+ *
+ * @param reasonOf words mistakes in its options. Default: the first, and that `check` shows them
+ */
+export async function describeReadable(
+  reader: HourReader,
+  collector: CollectorConfig,
+  reasonOf?: (mistakes: readonly OptionMistake[]) => string,
+) {
   try {
-    const description = usable(collector, await reader.describe(collector))
+    const result = await reader.describe(collector)
+    if (reasonOf && result.kind === 'mistaken')
+      return { kind: 'unread', unread: { of: collector.id, reason: reasonOf(result.mistakes) } } as const
+    const description = usable(collector, result)
     if (!description.history) return { kind: 'left-out', collector } as const
     return { kind: 'readable', collector, description } as const
   } catch (error) {

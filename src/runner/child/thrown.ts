@@ -210,6 +210,8 @@ function found(issue: AnyZodIssue): string {
   if (input === null) return ', not nothing'
   if (typeof input === 'number' && Number.isNaN(input)) return ', not something else'
   if (issue.code === 'invalid_type' && issue.expected === 'int' && typeof input === 'number') return `, not ${input}`
+  // A coerced text that is no date.
+  if (input instanceof Date) return ''
   return `, not ${Array.isArray(input) ? 'a list' : (kinds[typeof input] ?? 'something else')}`
 }
 

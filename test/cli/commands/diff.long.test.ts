@@ -92,6 +92,13 @@ describe('diff', () => {
     expect(now).toMatchObject({ code: 1, stdout: expect.stringContaining('cannot be compared: it only reads “now”') })
     const broken = await diff('export default 5')
     expect(broken).toMatchObject({ code: 1, stdout: expect.stringMatching(/cannot be compared: .*is not a collector/) })
+    const options = 'z.strictObject({ pool: z.string(), days: z.int() })'
+    const strict = collector({ High: '1' }).replace('z.strictObject({})', options)
+    const other = await diff(strict)
+    expect(other.code).toBe(1)
+    expect(other.stdout).toContain('level.js takes other options than the entry gives: missing: options.')
+    expect(other.stdout).toMatch(/options\.pool of level\.js .*options\.days of level\.js .*by --config/)
+    expect(other.stdout).not.toContain('tidegauge check')
     const gone = await run('diff', '--collector', '/no/such/level.js')
     expect(gone).toMatchObject({ code: 1, stdout: expect.stringContaining('there is no file /no/such/level.js') })
   })

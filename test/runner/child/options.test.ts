@@ -23,6 +23,8 @@ it.each<[z.ZodType, unknown, string]>([
   [z.string(), true, 'must be text, not true or false'],
   [z.number(), 'five', 'must be a number, not text'],
   [z.coerce.number(), 'five', 'must be a number, not something else'],
+  [z.coerce.date(), 'never', 'must be a date'],
+  [z.date(), 'never', 'must be a date, not text'],
   [z.int(), 1.5, 'must be a whole number, not 1.5'],
   [z.boolean(), 'yes', 'must be true or false, not text'],
   [z.array(z.string()), 'a', 'must be a list, not text'],

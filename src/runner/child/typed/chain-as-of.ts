@@ -58,7 +58,9 @@ export interface ChainAsOf {
    * @example
    * ```ts
    * const totals = await chain('ethereum').read(vaults.map(address => ({ address, abi, functionName: 'totalAssets' })), { partial: true })
-   * const sum = totals.reduce((sum, { result = 0n }) => sum + result, 0n)   // of the vaults that answered
+   * const answers = totals.flatMap(({ status, result }) => (status === 'success' ? [result] : []))
+   * if (answers.length === 0) throw new Error('no vault answers')   // else the sum of none would be 0
+   * const sum = answers.reduce((sum, total) => sum + total, 0n)
    * ```
    */
   read<const C extends readonly unknown[]>(
