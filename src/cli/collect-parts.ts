@@ -4,7 +4,6 @@ import { openPipeline } from '../app/open-runner.ts'
 import { LogList } from '../chain/log-list.ts'
 import type { RecentEvents } from '../chain/read/node-questions.ts'
 import type { ChainConfig, CollectorConfig } from '../config/config.ts'
-import { quoted } from '../config/mistakes.ts'
 import { descriptionOr, type HourPipeline, type HourReading, type HourToCollect } from '../intake/collect-hours.ts'
 import { inputSpans, isDerived } from '../intake/derived/derived-values.ts'
 import { withCollected } from '../intake/derived-hours.ts'
@@ -23,7 +22,7 @@ import type { CollectorDescription } from '../runner/runner.ts'
 import { type Foreseen, foreseen } from './check-collectors.ts'
 import { loud } from './open-context.ts'
 import { onceAborted } from './signals.ts'
-import { counted } from './terminal.ts'
+import { counted, cut } from './terminal.ts'
 
 /**
  * Runs collectors for one hour, the derived ones after the others, from their values, and predicts how outbox and service
@@ -170,17 +169,21 @@ export interface CollectedReport {
   readonly warnings: readonly Foreseen[]
 }
 
+/** Longest signature of an event that is quoted. */
+const eventCharsMax = 200
+
 /** Kinds of events that are named in one sentence; further ones are counted. */
 const kindsMax = 5
 
 /**
- * Finds collectors whose events have not been emitted in the hour, nor lately: the address or the event may be wrong. The text
- * is a sentence without a capital: `no such event in the last 10,000 blocks; …`.
+ * Finds collectors whose events have not been emitted in the hour, nor lately: the address or the event may be wrong. All values
+ * of a collector are of them (`isOfAll`) where it reads no other logs; else only its code knows which are. The text
+ * is a sentence without a capital: `no event "Paid(uint8 kind)" of 0x… in the last 10,000 blocks; …`.
  */
 export async function quietEvents(
   context: AppContext,
   parts: readonly CollectedPart[],
-): Promise<{ readonly part: CollectedPart; readonly text: string }[]> {
+): Promise<{ readonly part: CollectedPart; readonly isOfAll: boolean; readonly text: string }[]> {
   await using stack = new AsyncDisposableStack()
   const noLogs = new LogList([]).digest
   const questions = parts.flatMap(part =>
@@ -193,7 +196,9 @@ export async function quietEvents(
   const causes = await Promise.all(
     questions.map(async ({ part, chain, filter }) => {
       const text = await quietText(context, chain, filter, stack)
-      return text === undefined ? [] : [{ part, text: `no ${await eventIn(part.collector, filter)} ${text}` }]
+      const filters = part.pins.flatMap(({ logs = [] }) => logs.map(one => JSON.stringify(one.filter)))
+      const isOfAll = new Set(filters).size === 1
+      return text === undefined ? [] : [{ part, isOfAll, text: `no ${await eventIn(part.collector, filter)} ${text}` }]
     }),
   )
   // Two sums of one event read it once each.
@@ -207,12 +212,12 @@ export function eventsIn(options: unknown): readonly string[] {
   return texts.filter(event => typeof event === 'string')
 }
 
-/** The event of a filter, in words: its signature where options name several. */
-async function eventIn({ options }: CollectorConfig, { topics: [topic] }: LogFilter): Promise<string> {
+/** The event of a filter, in words: its signature where options name it, else its topics, which are the hashes of signatures. */
+async function eventIn({ options }: CollectorConfig, { topics: [topic = null] }: LogFilter): Promise<string> {
   const { isEventOf } = await import('../../collectors/values/event.ts')
-  const events = eventsIn(options)
-  const event = events.length > 1 ? events.find(signature => isEventOf(signature, topic)) : undefined
-  return event === undefined ? 'such event' : `event ${quoted(event)}`
+  const event = eventsIn(options).find(signature => isEventOf(signature, topic))
+  if (event !== undefined) return `event "${cut(event, eventCharsMax)}"`
+  return topic === null ? 'event' : `event with topic ${[topic].flat().join(' or ')}`
 }
 
 /** Time for which it was not seen. @returns undefined when the event was seen, or no endpoint says whether it was */
@@ -225,10 +230,12 @@ async function quietText(
   try {
     const recentEvents = await openContractReader(chain, context, stack).events(filter)
     if (recentEvents.isSeen) return undefined
-    const whose = Array.isArray(filter.address) ? 'these contracts' : 'this contract'
+    const [address, ...otherAddresses] = [filter.address].flat()
+    const contract = `${address}${otherAddresses.length > 0 ? ` and ${counted(otherAddresses.length, 'other contract')}` : ''}`
     const blocks = (count: number) => `in the last ${counted(count, 'block')}`
     const place = recentEvents.blocks === recentEvents.emittedBlocks ? '' : ` ${blocks(recentEvents.emittedBlocks)}`
-    return `${blocks(recentEvents.blocks)}; ${whose} emitted ${kindsText(recentEvents)}${place}`
+    const subject = otherAddresses.length > 0 ? 'they' : 'it'
+    return `of ${contract} ${blocks(recentEvents.blocks)}; ${subject} emitted ${kindsText(recentEvents)}${place}`
   } catch (error) {
     if (error instanceof Fault) return undefined
     throw error

@@ -115,8 +115,13 @@ async function collectOnce(options: CollectOptions, stopSignal?: AbortSignal): P
 /** Shows what would be sent, and names events that may be mistyped. */
 async function showOnly(context: AppContext, collectedReport: CollectedReport, options: CollectOptions): Promise<void> {
   const { hour, parts, storedValues } = collectedReport
-  const eventWarnings = (await quietEvents(context, parts)).flatMap(({ part, text }) =>
-    part.acceptedValues.map(({ metric }) => ({ metric: metric.id, kind: 'event-not-seen' as const, text })),
+  const kind = 'event-not-seen'
+  const unseenEvents = await quietEvents(context, parts)
+  const eventWarnings = unseenEvents.flatMap(({ part, isOfAll, text }) =>
+    isOfAll ? part.acceptedValues.map(({ metric }) => ({ metric: metric.id, kind, text }) as const) : [],
+  )
+  const collectorWarnings = unseenEvents.flatMap(({ part, isOfAll, text }) =>
+    isOfAll ? [] : [{ collector: part.collector.id, kind, text }],
   )
   const report = { ...collectedReport, warnings: [...collectedReport.warnings, ...eventWarnings] }
   const isSent = ({ metric, hold, isPrivate }: Accepted) => {
@@ -126,9 +131,11 @@ async function showOnly(context: AppContext, collectedReport: CollectedReport, o
   const count = parts.flatMap(({ acceptedValues }) => acceptedValues).filter(isSent).length
   const text = () => {
     printParts(report)
+    for (const { collector, text } of collectorWarnings) note(`warning: ${collector}: ${text}`)
     print(`\n${counted(count, 'metric')} would be sent, with timestamp ${hourText(hour)}; nothing was enqueued`)
   }
-  await printResult({ json: () => partsJson(report), text }, options)
+  const json = () => ({ ...partsJson(report), warnings: [...report.warnings, ...collectorWarnings] })
+  await printResult({ json, text }, options)
 }
 
 /** @returns whether all sendable metrics of this hour are delivered */

@@ -140,10 +140,10 @@ async function diffOf(
 
 /** Why a changed collector does not take the options of its entry, which `check` judges by the configured one. */
 function otherOptions(collector: CollectorConfig, mistakes: readonly OptionMistake[]): string {
-  const changed = { ...collector, use: basename(collector.use) }
-  const sentences = optionMistakes(changed, mistakes).map(({ message, fix }) => (fix ? `${message} (${fix})` : message))
+  const entry = { ...collector, use: basename(collector.use) }
+  const sentences = optionMistakes(entry, mistakes).map(({ message, fix }) => (fix ? `${message} (${fix})` : message))
   const cure = 'write them into a copy of the configuration, in its folder, and name that by --config'
-  return `${changed.use} takes other options than the entry gives: ${sentences.join('; ')} → ${cure}`
+  return `${entry.use} takes other options than the entry gives: ${sentences.join('; ')} → ${cure}`
 }
 
 function printDiff({ collector, hours, equal, changes, cannotRun }: CollectorDiff): void {
