@@ -6,7 +6,7 @@ import { tokenDecimals } from './values/decimals-option.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, scaled, total } from './values/fraction.ts'
 import { eachOption } from './values/items.ts'
-import { noneOption, readingOf } from './values/none.ts'
+import { noneMistakes, noneOption, readingOf } from './values/none.ts'
 import { priced, priceOption } from './values/price/exact-price.ts'
 import { atLeastOption, checkLeftOut, pricedParts, unpricedMistakes, unpricedOption } from './values/price/unpriced.ts'
 
@@ -66,10 +66,15 @@ const options = z
     const assets = Object.entries(holdingsByChain).flatMap(([chain, { assets }]) =>
       assets.map((each, place) => ({ ...each, path: [chain, 'assets', place] })),
     )
-    if (assets.length === 0) tell([], 'must hold a chain')
+    if (Object.keys(holdingsByChain).length === 0) tell([], 'must hold a chain')
     const isPriced = assets.some(({ price }) => price !== undefined)
     for (const { path, message } of unpricedMistakes(input, isPriced))
       context.addIssue({ code: 'custom', path, message })
+    const listable = Object.values(holdingsByChain).flatMap(({ owners, assets }) =>
+      [owners, assets.map(({ token }) => token)].flat(),
+    )
+    for (const { path, message } of noneMistakes(input.none, ...listable))
+      context.addIssue({ code: 'custom', path: [...path], message })
     const priceless = assets.find(({ price }) => price === undefined)
     if (assets.length > 1 && priceless)
       tell(priceless.path, 'must have a price like price: ETH: without prices, a balance is of one asset on one chain')

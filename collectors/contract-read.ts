@@ -16,7 +16,7 @@ import { type Fraction, fractionOf, nearestNumber, scaled } from './values/fract
 import { itemCondition, whereMistakes } from './values/item-condition.ts'
 import { type AggregateKind, aggregate, aggregates, type ListItem, ofItems } from './values/items.ts'
 import { noneOption, readingOf } from './values/none.ts'
-import { priced } from './values/price/exact-price.ts'
+import { priced, unscaledPrice } from './values/price/exact-price.ts'
 import { similarWord } from './values/similar-word.ts'
 import { callMistakes, returnsAddress, type ViewCall, viewCall } from './values/view-function.ts'
 
@@ -345,9 +345,11 @@ function mistakesOf(label: string, values: Values, common: Common): ReadMistake[
 }
 
 /** Mistakes of a value of all items, and of one of a single item that would be sent. */
-function aggregateMistakes(value: Value, values: Values, { each }: Common): ReadMistake[] {
-  if (each === undefined)
-    return value.none === undefined ? [] : [{ path: ['none'], message: 'is of the items of a list: add each: NAME' }]
+function aggregateMistakes(value: Value, values: Values, common: Common): ReadMistake[] {
+  if (common.each === undefined)
+    return (['none', 'atLeast', 'where'] as const)
+      .filter(name => value[name] !== undefined)
+      .map(name => ({ path: [name], message: 'is of the items of a list: add each: NAME' }))
   const kind = kindOf(value)
   if (value.atLeast !== undefined && !kind)
     return [{ path: ['atLeast'], message: `belongs to one of ${aggregateKinds.join(', ')}` }]
@@ -399,7 +401,10 @@ function callMistakesOf(label: string, call: string, values: Values, common: Com
   if (typeof value.decimals === 'object') checkAddress(['decimals', 'address'], value.decimals.address)
   if (value.address === undefined && common.address === undefined && common.each === undefined)
     mistakes.push({ path: ['address'], message: 'must be an address: here, or next to values for all of them' })
-  if (!isAddress(value)) return mistakes
+  if (!isAddress(value)) {
+    const isUnscaled = (value.price ?? 'token') !== 'token' && value.decimals === undefined
+    return isUnscaled ? [...mistakes, { path: ['price'], message: unscaledPrice }] : mistakes
+  }
   const stray = (['decimals', 'price'] as const).find(name => value[name] !== undefined)
   if (stray) mistakes.push({ path: [stray], message: 'belongs to a number, and this is an address' })
   if (reserved.includes(label))

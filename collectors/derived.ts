@@ -1,5 +1,6 @@
 import { defineCollector, z } from 'tidegauge'
 import { declaration, declared, labelMistake } from './values/declared.ts'
+import { zeroDivisorMistakes } from './values/formula.ts'
 
 const named = z.union([z.string(), z.number()], {
   error: 'must be a label of this protocol, a whole metric id like vault___TVL, or a number',
@@ -67,7 +68,7 @@ export default defineCollector({
   },
 })
 
-function mistakesOf(entry: Value): { readonly path: readonly string[]; readonly message: string }[] {
+function mistakesOf(entry: Value): readonly { readonly path: readonly string[]; readonly message: string }[] {
   const kinds = [...formulas, 'of'] as const
   const kindsGiven = kinds.filter(kind => entry[kind] !== undefined)
   if (kindsGiven.length !== 1) {
@@ -78,7 +79,7 @@ function mistakesOf(entry: Value): { readonly path: readonly string[]; readonly 
     const strayOption = (['take', 'hours', 'since', 'missing'] as const).find(name => entry[name] !== undefined)
     return strayOption
       ? [{ path: [strayOption], message: `belongs to a window with of, and this is a ${kindsGiven.join()}` }]
-      : []
+      : zeroDivisorMistakes(entry)
   }
   const { take = '', hours, since, missing: missingMax } = entry
   return [
@@ -93,12 +94,12 @@ function mistakesOf(entry: Value): { readonly path: readonly string[]; readonly 
       ? [
           {
             path: ['since'],
-            message: `is for sum, mean, min and max: a ${take} compares with a value so many hours before`,
+            message: `is for sum, mean, min and max: ${take} compares with a value so many hours before`,
           },
         ]
       : []),
     ...(missingMax !== undefined && take !== '' && !lenient.includes(take)
-      ? [{ path: ['missing'], message: `is for ${lenient.join(', ')}: a ${take} needs all of its hours` }]
+      ? [{ path: ['missing'], message: `is for ${lenient.join(', ')}: ${take} needs all of its hours` }]
       : []),
     ...(missingMax !== undefined && hours !== undefined && missingMax >= hours
       ? [{ path: ['missing'], message: `must be less than the ${hours} of hours` }]

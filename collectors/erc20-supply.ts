@@ -6,7 +6,7 @@ import { decimalsReader, ofOption } from './values/decimals.ts'
 import { tokenDecimals } from './values/decimals-option.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, scaled, total } from './values/fraction.ts'
-import { noneOption, readingOf } from './values/none.ts'
+import { noneMistakes, noneOption, readingOf } from './values/none.ts'
 import { priced, priceOption } from './values/price/exact-price.ts'
 
 const minus = addressesOrEach
@@ -40,6 +40,11 @@ const options = z
     } as const
     for (const { path, message } of placeMistakes(input, names))
       context.addIssue({ code: 'custom', path: [...path], message })
+    for (const [label, each] of suppliesOf(input)) {
+      const tokens = placesOf(each).map(({ token }) => token)
+      for (const { path, message } of noneMistakes(each.none, ...tokens))
+        context.addIssue({ code: 'custom', path: [...(input.values ? ['values', label] : []), ...path], message })
+    }
   })
 
 type Options = z.output<typeof options>

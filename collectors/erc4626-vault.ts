@@ -6,7 +6,7 @@ import { decimalsReader, ofOption } from './values/decimals.ts'
 import { tokenDecimals } from './values/decimals-option.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, scaled, total } from './values/fraction.ts'
-import { noneOption, readingOf } from './values/none.ts'
+import { noneMistakes, noneOption, readingOf } from './values/none.ts'
 import { priced, priceOption } from './values/price/exact-price.ts'
 
 const takes = ['TVL', 'SharePrice'] as const
@@ -42,6 +42,11 @@ const options = z
       context.addIssue({ code: 'custom', path: [...path], message })
     const mistakes = placeMistakes(input, { ofChain: ['vault', 'decimals'], ofValue: ['price', 'none', 'unit'] })
     for (const { path, message } of mistakes) tell(path, message)
+    for (const [label, each] of Object.entries(input.values ?? { '': input })) {
+      const vaults = placesOf(each).map(({ vault }) => vault)
+      for (const { path, message } of noneMistakes(each.none, ...vaults))
+        tell([...(input.values ? ['values', label] : []), ...path], message)
+    }
     for (const [label, each] of Object.entries(input.values ?? {})) {
       if (each.take === 'SharePrice' && !isSingle(each))
         tell(['values', label, 'take'], 'is the price of one vault, and there are several')

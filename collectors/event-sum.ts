@@ -1,15 +1,15 @@
 import { address, type ChainAsOf, type CollectContext, defineCollector, z } from 'tidegauge'
 import type { AbiFunction } from 'viem'
-import { addressesNow } from './values/contracts.ts'
+import { addressesNow, repeated } from './values/contracts.ts'
 import { coin, type DecimalsOf, decimalsReader, ofOption, scaleAdvice } from './values/decimals.ts'
 import { decimalsOption } from './values/decimals-option.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
-import { eventFilter, type ParsedEvent } from './values/event.ts'
+import { eventFilter, type ParsedEvent, topicOf } from './values/event.ts'
 import { decimalNumber, Fraction, fractionOf, nearestNumber, scaled, total } from './values/fraction.ts'
 import { eachOption } from './values/items.ts'
 import { OptionEntryMistake } from './values/mistake.ts'
-import { noneOption, readingOf } from './values/none.ts'
-import { exactPrice, exactTokenPrice, priceOption } from './values/price/exact-price.ts'
+import { noneMistakes, noneOption, readingOf } from './values/none.ts'
+import { exactPrice, exactTokenPrice, priceOption, unscaledPrice } from './values/price/exact-price.ts'
 import {
   atLeastOption,
   checkLeftOut,
@@ -81,14 +81,24 @@ const options = z
     if ((input.event === undefined) === (input.events === undefined))
       tell(['event'], 'must be the signature of an event; of several: events: [{ event: …, sum: … }, …]')
     const kinds = new Set<string>()
-    for (const [place, eventOption] of eventsOf(input).entries()) {
-      const own = input.events ? ['events', place] : []
+    const allEvents = eventsOf(input)
+    const isAmount = allEvents.some(each => isScaled(each))
+    const summed = allEvents.map((each, place) => (each.unique === undefined ? keyOf(each) : String(place)))
+    for (const place of repeated(summed)) tell(['events', place], 'is there already: it would count twice')
+    for (const [place, eventOption] of allEvents.entries()) {
+      const eventPath = input.events ? ['events', place] : []
+      if (eventOption.count && isAmount)
+        tell(
+          [...eventPath, 'count'],
+          'is a number of logs, and another event is an amount of a token: each needs its own metric',
+        )
       const isSeveral = typeof input.address !== 'string'
-      for (const { path, message } of mistakesOf(eventOption, isSeveral)) tell([...own, ...path], message)
+      for (const { path, message } of mistakesOf(eventOption, isSeveral)) tell([...eventPath, ...path], message)
       kinds.add(eventOption.unique === undefined ? 'number' : 'unique')
     }
-    const isPriced = eventsOf(input).some(({ price }) => price !== undefined)
+    const isPriced = allEvents.some(({ price }) => price !== undefined)
     for (const { path, message } of unpricedMistakes(input, isPriced)) tell(path, message)
+    for (const { path, message } of noneMistakes(input.none, input.address)) tell(path, message)
     if (kinds.size > 1) tell(['events'], 'must have unique at each of them, or at none')
   })
 
@@ -128,6 +138,16 @@ function eventsOf(given: Options): readonly OwnEvent[] {
   return events.map(each => ({ ...common, ...each }))
 }
 
+/** The same for events that count the same logs in the same way. */
+function keyOf({ event, where = {}, ...eventOption }: OwnEvent): string {
+  return JSON.stringify([topicOf(event) ?? event, Object.entries(where).sort(), Object.entries(eventOption).sort()])
+}
+
+/** Whether its sum is in whole tokens or US dollars: no number of logs can be added to it. */
+function isScaled({ sum, decimals = 0, token, price }: OwnEvent): boolean {
+  return sum !== undefined && (decimals !== 0 || token !== undefined || price !== undefined)
+}
+
 function mistakesOf(
   eventOption: OwnEvent,
   isOfSeveral: boolean,
@@ -155,6 +175,10 @@ function mistakesOf(
   if (tokens > 1 && eventOption.price !== 'token')
     tell(['price'], 'must be price: token: the first token that has a price counts')
   const isNumber = eventOption.factor === undefined || decimalNumber.test(String(eventOption.factor))
+  if (isNumber && Number(eventOption.factor ?? 1) === 0) tell(['factor'], 'must not be 0: so would be the sum')
+  const { decimals, price = 'token', token, factor } = eventOption
+  if (eventOption.sum !== undefined && price !== 'token' && (decimals ?? token ?? factor) === undefined)
+    tell(['price'], unscaledPrice)
   if (eventOption.factorDecimals !== undefined && isNumber)
     tell(['factorDecimals'], 'belongs to a factor that is an argument or a call')
   return eventOption.event === '' ? mistakes : [...mistakes, ...eventMistakes(eventOption)]

@@ -2,7 +2,7 @@ import { type CollectorLog, defineCollector, headers, secret, z } from 'tidegaug
 import { declaration, declared, isMetric, labelMistake, labelOption, readingsOf } from './values/declared.ts'
 import { circleMistakes, exactValues, formulaMistakes, formulaOf, formulas, neededBy } from './values/formula.ts'
 import { scaled } from './values/fraction.ts'
-import { answerOf, jsonPointer, pointerRules } from './values/json-answer.ts'
+import { ageMistakes, answerOf, jsonPointer, maxAgeOption, pointerRules } from './values/json-answer.ts'
 import {
   conditions,
   isOfItems,
@@ -68,7 +68,7 @@ const options = z
     decimals,
     ...declared,
     time: jsonPointer.optional().describe('where the answer says what instant the value is of'),
-    maxAge: z.number().positive().default(3600).describe('seconds that instant may lie before the hour'),
+    maxAge: maxAgeOption,
     require: conditions.optional().describe('what must stand at each pointer of an answer, else nothing of it counts'),
     pages: pagesOption.optional(),
     format: z
@@ -90,6 +90,7 @@ const options = z
     const wrong = input.values ? mistakesIn(input.values) : []
     for (const { path, message } of wrong) tell(['values', ...path], message)
     for (const { path, message } of itemMistakes(input)) tell(path, message)
+    for (const { path, message } of ageMistakes(input)) tell(path, message)
     if (asksBlock(input) && input.chain === undefined) tell(['chain'], 'must name the chain that {block} is of')
     if (!asksBlock(input) && input.chain !== undefined) {
       tell(['chain'], 'is of no use: {block} is neither in url nor in headers nor in body')
@@ -207,7 +208,9 @@ function itemMistakes(input: Options) {
   const entries = input.values
     ? Object.entries(input.values).map(([label, value]) => [['values', label], value] as const)
     : [[[], input] as const]
-  const mistakes = entries.flatMap(([path, { pointer, take, where: itemConditions, none: valueOfNone }]) => {
+  const mistakes = entries.flatMap(([path, { pointer, take, where: itemConditions, none: valueOfNone, decimals }]) => {
+    if (take === 'count' && decimals !== undefined)
+      return [{ path: [...path, 'decimals'], message: 'belongs to an amount, and this is a count' }]
     if (valueOfNone !== undefined && take !== 'sum' && take !== 'count')
       return [
         { path: [...path, 'none'], message: 'belongs to take: sum or count: of no items there is no mean, min or max' },

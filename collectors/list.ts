@@ -408,7 +408,7 @@ async function answered({ options, chain, http, hour, nowMs, log }: Context): Pr
   const block = asksBlock(source) ? (await chain(options.chain).block()).number : undefined
   const moment = { hour, ...(block !== undefined && { block }) }
   const request = { headers: options.headers, body: inBody(body, moment), isRead: true, numbers: 'text' } as const
-  const answer = answerOf({ ...source, maxAge: 0 }, { hour, nowMs })
+  const answer = answerOf(source, { hour, nowMs })
   const readPage = async (address: string) => (await http.json(address, answer, request)).json
   const warn = (sentence: string) => log.warn(`of ${new URL(url).host} ${sentence}`)
   const first = inPlaces(url, moment)

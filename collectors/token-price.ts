@@ -4,9 +4,14 @@ import { nearestNumber } from './values/fraction.ts'
 import { priceFound } from './values/price/exact-price.ts'
 import { tokenPrices, tokenSources } from './values/price/tokens.ts'
 
+const byLabel = 'must be tokens by label, like { AAVE: "0x…" }'
+
 const options = z.strictObject({
   sources: tokenSources.describe('in order: the first that has a price of a token stands'),
-  tokens: z.record(labelOption, address).optional().describe('addresses by label'),
+  tokens: z
+    .record(labelOption, address, { error: byLabel })
+    .refine(tokens => Object.keys(tokens).length > 0, { error: byLabel })
+    .describe('addresses by label'),
   unit: z.string().default('USD').describe('currency of the prices'),
 })
 
@@ -14,12 +19,10 @@ type Context = CollectContext<z.output<typeof options>>
 
 const collector = defineCollector({
   options,
-  // The daemon reads those of `tokenPrices:` by their addresses, without labels.
-  metrics: ({ tokens = { Price: '0x' }, unit }) =>
-    Object.fromEntries(Object.keys(tokens).map(label => [label, { unit, min: 0 }])),
+  metrics: ({ tokens, unit }) => Object.fromEntries(Object.keys(tokens).map(label => [label, { unit, min: 0 }])),
   history: true,
   async collect(context) {
-    const { sources, tokens = {} } = context.options
+    const { sources, tokens } = context.options
     const prices = await tokenPrices(sources, Object.values(tokens), context)
     return Object.fromEntries(
       Object.keys(tokens).map((label, place) => {

@@ -5,6 +5,10 @@ const jump = 'must be a positive number in the metric’s unit, or a part of the
 /** Longest label that a service takes without a remark, in characters. */
 const labelCharsMax = 16
 
+/** Longest unit and module that a service takes, in characters. */
+const unitCharsMax = 100
+const moduleCharsMax = 100
+
 /** Mistake of a label, which is a part of a metric's id; `undefined` when there is none. */
 export function labelMistake(label: string): string | undefined {
   if (/^[A-Za-z0-9._-]+$/.test(label) && !label.includes('___')) return undefined
@@ -28,8 +32,13 @@ export function percentage(error: string) {
 
 /** Options of every value: the fields of its metric, as a collector in code declares them. */
 export const declared = {
-  unit: z.string().optional().describe('unit of the value, such as USD'),
-  module: z.string().optional().describe('module at the service; protocol, where nothing is written'),
+  unit: z.string().max(unitCharsMax).optional().describe('unit of the value, such as USD'),
+  module: z
+    .string()
+    .min(1)
+    .max(moduleCharsMax)
+    .optional()
+    .describe('module at the service; protocol, where nothing is written'),
   min: z.number().optional().describe('a value below is held for a person to look at'),
   max: z.number().optional().describe('a value above is held for a person to look at'),
   maxJump: z

@@ -53,10 +53,16 @@ export interface ParsedEvent {
 
 /** Whether logs with a first topic are of the event with that signature; none are of another text. */
 export function isEventOf(signature: string, topic: unknown): boolean {
+  const ownTopic = topicOf(signature)
+  return ownTopic !== undefined && ownTopic === topic
+}
+
+/** The first topic of the logs of an event; `undefined` for another text. */
+export function topicOf(signature: string): string | undefined {
   try {
-    return toEventSelector(parsedEvent(signature)) === topic
+    return toEventSelector(parsedEvent(signature))
   } catch (error) {
-    if (error instanceof OptionEntryMistake) return false
+    if (error instanceof OptionEntryMistake) return undefined
     throw error
   }
 }

@@ -77,8 +77,16 @@ export function formulaMistakes<R extends string>(
       ? []
       : [{ path: [], message: `must have one of ${kinds.join(', ')}, and has ${kindsText}` }]),
     ...unknown.map(label => ({ path: [formulaOf(value)?.kind ?? ''], message: unknownLabel(label, value, values) })),
+    ...zeroDivisorMistakes(value),
     ...unitMistakes(value, values),
   ]
+}
+
+/** The mistake of a ratio by a written 0, which never has a value. */
+export function zeroDivisorMistakes({ ratio }: WrittenFormula): readonly FormulaMistake[] {
+  const divisor = ratio?.[1]
+  const isZero = (typeof divisor === 'number' || decimalNumber.test(String(divisor))) && Number(divisor) === 0
+  return isZero ? [{ path: ['ratio'], message: 'must not be by 0' }] : []
 }
 
 /** Mistakes of a sum, a difference or a `first` of values that say different units. */

@@ -159,12 +159,29 @@ type RunClock = Pick<CollectContext<unknown>, 'hour' | 'nowMs'>
 export interface JsonSource extends JsonRequest {
   /** Where the answer says which instant it is of; unchecked when absent. */
   readonly time?: string | undefined
-  /** Seconds that instant may lie before the hour. */
-  readonly maxAge: number
+  /** Seconds that instant may lie before the hour. Default: 3,600. */
+  readonly maxAge?: number | undefined
   /** Where a number must stand. Default: anywhere. */
   readonly pointer?: string | undefined
   /** Pointers at which something else stands than must. Default: none. */
   readonly unmet?: ((json: unknown) => readonly string[]) | undefined
+}
+
+/** Seconds that the instant of an answer may lie before the hour, where nothing else is written. */
+const maxAgeUsual = 3_600
+
+/** Option of a source with `time`. */
+export const maxAgeOption = z
+  .number()
+  .positive()
+  .optional()
+  .describe(`seconds that instant may lie before the hour; ${maxAgeUsual}, where nothing else is written`)
+
+/** The mistake of an age without the instant that it is of. */
+export function ageMistakes({ time, maxAge }: { readonly time?: unknown; readonly maxAge?: unknown }) {
+  return maxAge !== undefined && time === undefined
+    ? [{ path: ['maxAge'], message: 'belongs to time, the pointer to the instant that the answer is of' }]
+    : []
 }
 
 /** Schema of a source's answer; it parses to `{ json }`. */
@@ -203,7 +220,7 @@ const aheadMsMax = 60_000
  */
 function timeMisfit(
   json: unknown,
-  { time, maxAge, ...source }: JsonSource,
+  { time, maxAge = maxAgeUsual, ...source }: JsonSource,
   { hour, nowMs }: RunClock,
 ): Misfit | undefined {
   if (time === undefined) return undefined

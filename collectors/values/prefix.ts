@@ -1,9 +1,17 @@
 import { z } from 'tidegauge'
+import { labelMistake } from './declared.ts'
 
 /** Option of collectors with labels of their own: what these begin with. */
 export function prefixOption(charsMax: number) {
   const error = `must have at most ${charsMax} characters: labels, of at most 16, begin with it`
-  return z.string().max(charsMax, { error }).default('').describe('must differ when a protocol uses several')
+  return z
+    .string()
+    .max(charsMax, { error })
+    .refine(prefix => prefix === '' || labelMistake(prefix) === undefined, {
+      error: ({ input }) => labelMistake(String(input)),
+    })
+    .default('')
+    .describe('must differ when a protocol uses several')
 }
 
 /** The same values, their labels beginning with the prefix. */
@@ -12,7 +20,7 @@ export function prefixed<T>(prefix: string, byLabel: Readonly<Record<string, T>>
 }
 
 /**
- * Names of what gets labels of its own that are too long for these, with what to write.
+ * Names of what gets labels of its own that are too long for these or are no part of a label, with what to write.
  *
  * @param charsMax of prefix and name together
  * @param example of the rest of a label
@@ -22,10 +30,11 @@ export function longNames(
   charsMax: number,
   example: string,
 ) {
-  return names
-    .filter(name => prefix.length + name.length > charsMax)
-    .map(name => {
-      const own = prefix === '' ? name : `${name} and the prefix together`
-      return { name, message: `${own} must have at most ${charsMax} characters, as in ${prefix}${name}${example}` }
-    })
+  return names.flatMap(name => {
+    const mistake = labelMistake(name) ?? labelMistake(`${prefix}${name}`)
+    if (mistake !== undefined) return [{ name, message: mistake }]
+    if (prefix.length + name.length <= charsMax) return []
+    const own = prefix === '' ? name : `${name} and the prefix together`
+    return [{ name, message: `${own} must have at most ${charsMax} characters, as in ${prefix}${name}${example}` }]
+  })
 }

@@ -336,7 +336,9 @@ export function priceConfig(name: string, written: unknown, placeOf: PlaceOf): N
 
 /** The prices of the tokens of a chain. @param sources as written: the collector parses them */
 export function tokenPriceConfig(chain: string, sources: unknown, placeOf: PlaceOf): NamedConfig {
-  const own = { id: `token prices ${chain}`, use: 'token-price', options: { sources } }
+  // They are asked for by their addresses: the labels that the collector needs name none of them.
+  const tokens = { Price: `0x${'0'.repeat(40)}` }
+  const own = { id: `token prices ${chain}`, use: 'token-price', options: { sources, tokens } }
   return { name: `${chain}/`, collector: readerOf(own, ['tokenPrices', chain], placeOf) }
 }
 

@@ -92,7 +92,18 @@ const ofDecimals: readonly AdviceRow[] = [
     right: ({ six, eighteen }) => [moved(six), moved(eighteen)],
     values: [5_001.000001, 2.5],
   },
+  {
+    advice: 'is of whole tokens, and this is a number of smallest units: add decimals: 18, or as many as the token has',
+    wrong: world => worth(world, {}),
+    right: world => worth(world, { decimals: 6 }),
+    values: [10_002.000002],
+  },
 ]
+
+function worth({ six, account }: AdviceWorld, more: object): Trial {
+  const X = { address: six, call: balance, args: [account], price: 'P', ...more }
+  return read({ values: { X } }, { prices: { P: [{ fixed: 2 }] } })
+}
 
 function held(account: Address, asset: object, more: object = {}): Trial {
   return { use: 'balances', options: { label: 'X', of: { demo: { owners: [account], assets: [asset] } }, ...more } }

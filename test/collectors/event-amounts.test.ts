@@ -174,7 +174,7 @@ describe('event-sum', () => {
     ['the items that are meant', { ...parts, where: { 'parts.*.kind': 1 } }, 22],
     ['the count of items', { event: sold, count: true, where: { 'parts.*.token': eth } }, 2],
     ['the different values of items', { event: sold, unique: 'parts.*.kind' }, 2],
-    ['nothing, whatever the price', { event: paid, sum: 'amount', price: 'None', where: { kind: 9 } }, 0],
+    ['nothing, whatever the price', { event: paid, sum: 'amount', decimals: 6, price: 'None', where: { kind: 9 } }, 0],
   ] as const)('gives %s', async ([, own, value]) => {
     expect(await collected(own)).toBe(value)
   })

@@ -16,6 +16,10 @@ export async function exactTokenPrice(price: Price, chain: string, token: `0x${s
 /** Option of an amount: `token` is the price of its token, any other text the name of a price. */
 export const priceOption = z.string().optional().describe('token, for the price of the token, or the name of a price')
 
+/** The mistake of an amount in smallest units that is multiplied by the price of a whole token. */
+export const unscaledPrice =
+  'is of whole tokens, and this is a number of smallest units: add decimals: 18, or as many as the token has'
+
 /** An amount of a token in US dollars; the amount itself where no price is asked for. All is asked in one turn. */
 export async function priced(
   price: Price,

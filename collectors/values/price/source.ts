@@ -2,7 +2,7 @@ import { address, type CollectContext, headers, z } from 'tidegauge'
 import { decimalsReader, scaleAdvice } from '../decimals.ts'
 import { decimalsOption, tokenDecimals } from '../decimals-option.ts'
 import { type Fraction, fractionOf } from '../fraction.ts'
-import { answerOf, jsonPointer } from '../json-answer.ts'
+import { ageMistakes, answerOf, jsonPointer } from '../json-answer.ts'
 import { unmet } from '../json-items.ts'
 import { asksBlock, asksHour, inBody, inPlaces, sourceBody, sourceUrl } from '../placeholders.ts'
 import { calledNumber, callMistakes } from '../view-function.ts'
@@ -102,6 +102,7 @@ export const source = z
     if (input.call !== undefined) for (const { path, message } of callMistakes(input.call, input)) tell(path, message)
     if (input.url === undefined) return
     if (input.maxAge === 'none') tell(['maxAge'], 'must be a number of seconds: a price is of its hour')
+    else for (const { path, message } of ageMistakes(input)) tell(path, message)
     const request = { url: input.url, body: input.body }
     if (!asksHour(request))
       tell(['url'], 'must contain {hour}, {hourSeconds} or {hourMs}, which the source heeds: a price is of its hour')
@@ -157,7 +158,7 @@ async function priceOfAddress(
 ): Promise<Fraction> {
   const request = { headers, body: inBody(body, { hour }), isRead: true, numbers: 'text' } as const
   const unmetIn = (json: unknown) => unmet(json, require)
-  const source = { url, body, time, maxAge: Number(maxAge ?? 3_600), pointer, unmet: unmetIn }
+  const source = { url, body, time, maxAge: maxAge === 'none' ? undefined : maxAge, pointer, unmet: unmetIn }
   const { json } = await http.json(inPlaces(url, { hour }), answerOf(source, { hour, nowMs }), request)
   const { decimals, min, max } = form
   return answeredPrice(json, pointer, {

@@ -1,9 +1,10 @@
 import { address, type CollectContext, headers, z } from 'tidegauge'
 import { getAddress } from 'viem'
+import { repeated } from '../contracts.ts'
 import { spellingsOf } from '../decimals.ts'
 import { percentage } from '../declared.ts'
 import { Fraction, fractionOf, nearestNumber } from '../fraction.ts'
-import { answerOf, jsonPointer } from '../json-answer.ts'
+import { ageMistakes, answerOf, jsonPointer, maxAgeOption } from '../json-answer.ts'
 import { unmet } from '../json-items.ts'
 import { asksBlock, asksHour, inBody, inPlaces, inTexts, sourceBody, sourceUrl } from '../placeholders.ts'
 import { answeredDecimals, answeredOptions, answeredPrice } from './answered.ts'
@@ -37,7 +38,7 @@ const urlSource = z
     decimals: answeredDecimals.optional().describe('of the number; or where the answer has its exponent, as pointer'),
     ...answeredOptions,
     time: jsonPointer.optional().describe('where the answer says what instant a price is of, as pointer'),
-    maxAge: z.number().positive().default(3600).describe('seconds that instant may lie before the hour'),
+    maxAge: maxAgeOption,
   })
   .superRefine((source, context) => {
     const tell = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
@@ -45,6 +46,7 @@ const urlSource = z
     if (!asksHour(source))
       tell('url', 'must contain {hour}, {hourSeconds} or {hourMs}, which the source heeds: a price is of its hour')
     if (asksBlock(source)) tell('url', 'cannot contain {block}: a price is asked for by its hour')
+    for (const { path, message } of ageMistakes(source)) tell(path.join(), message)
     if (batch !== undefined && !placesIn(source).has('{tokens}'))
       tell('batch', 'belongs to {tokens}, which stands neither in url nor in body')
     if (pointer === undefined) tell('pointer', 'must be a JSON pointer like /coins/{token}/price')
@@ -67,6 +69,15 @@ const urlSource = z
 
 const namedTokens = z
   .record(address, z.string({ error: 'must be the name of a price, like USDC' }))
+  .superRefine((named, context) => {
+    const tokens = Object.keys(named)
+    for (const place of repeated(tokens))
+      context.addIssue({
+        code: 'custom',
+        path: [tokens[place] ?? ''],
+        message: 'is there already: remove one of the two',
+      })
+  })
   .describe('tokens by their address, each with the name of its price')
 
 /** The sources of the prices of a chain's tokens, in order: the first that has a price of a token stands. */
@@ -226,7 +237,7 @@ async function answerTo(
   const body = inTexts(source.body, text => filled(text, words))
   const request = { headers, body: inBody(body, { hour }), isRead: true, numbers: 'text' } as const
   const run = { hour, nowMs }
-  const { json } = await http.json(inPlaces(url, { hour }), answerOf({ url, body, maxAge }, run), request)
+  const { json } = await http.json(inPlaces(url, { hour }), answerOf({ url, body }, run), request)
   return tokens.map(token => {
     const pointerValues = pointerWords(wordsFor(source, token))
     const valuePointer = filled(pointer, pointerValues)

@@ -73,7 +73,7 @@ function crossedBounds(options: unknown, path: readonly (string | number)[]): Op
   if (typeof options !== 'object' || options === null) return []
   const { min, max } = options as { readonly min?: unknown; readonly max?: unknown }
   const isCrossed = typeof min === 'number' && typeof max === 'number' && min > max
-  const message = `must be at least min, which is ${min}: every value would be held`
+  const message = `must be at least min, which is ${min}: nothing is in between`
   return [
     ...(isCrossed ? [{ path: [...path, 'max'], message }] : []),
     ...Object.entries(options).flatMap(([name, part]) =>

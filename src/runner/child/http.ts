@@ -626,6 +626,8 @@ function found(value: unknown, secrets: readonly string[]): string {
   if (typeof value === 'object' && value !== null) return 'an object'
   if (typeof value !== 'string') return String(value)
   const repeats = secrets.some(secret => value.includes(secret))
+  // A number may have been read as its text.
+  if (!repeats && /^-?\d+(\.\d+)?$/.test(value)) return shortened(value, httpValueCharsMax)
   return repeats ? 'what the request has, too' : `the text ${JSON.stringify(shortened(value, httpValueCharsMax))}`
 }
 

@@ -353,7 +353,8 @@ const maxJump = z
   .refine(jump => Number.parseFloat(String(jump)) > 0, { error: jumpWrong })
   .optional()
 const isPrivate = z.boolean({ error: 'must be true or false' }).optional()
-const metricSpec = z.strictObject({ unit: text, module: text, min: number, max: number, maxJump, private: isPrivate })
+const module = z.string({ error: 'must be text' }).min(1).optional()
+const metricSpec = z.strictObject({ unit: text, module, min: number, max: number, maxJump, private: isPrivate })
 
 /**
  * The labels a collector declares for its options, validated.

@@ -209,6 +209,7 @@ function found(issue: AnyZodIssue): string {
   if (input === undefined || !('input' in issue)) return ''
   if (input === null) return ', not nothing'
   if (typeof input === 'number' && Number.isNaN(input)) return ', not something else'
+  if (input === Number.POSITIVE_INFINITY || input === Number.NEGATIVE_INFINITY) return ', and not infinite'
   if (issue.code === 'invalid_type' && issue.expected === 'int' && typeof input === 'number') return `, not ${input}`
   // A coerced text that is no date.
   if (input instanceof Date) return ''
