@@ -124,7 +124,7 @@ H: { of: Share, take: mean, hours: 4, mising: 2 }`)
       'B: must have one of sum, product, difference, ratio, of, and has sum and of',
       'C.hours: belongs to a window with of, and this is a sum',
       'D: must have hours with of, such as hours: 24',
-      'F.missing: is for mean, min, max: a sum needs all of its hours',
+      'F.missing: is for mean, min, max: sum needs all of its hours',
       'G.missing: must be less than the 4 of hours',
       'unknown option "mising" of derived\n    did you mean "missing"?',
     ])
