@@ -65,7 +65,10 @@ export class Redactor {
   #redacted(text: string, isOne: (secret: string) => boolean, cuts: RegExp): string {
     if (text.length < secretCharsMin) return text
     const plain = new PlainText(text)
-    const spans = this.#spellings.flatMap(({ secret, spelling }) => (isOne(secret) ? plain.spansOf(spelling) : []))
+    const spans = this.#spellings.flatMap(({ secret, spelling, edges }) => {
+      const found = isOne(secret) ? plain.spansOf(spelling) : []
+      return edges ? found.map(span => withEdges(text, span, edges)) : found
+    })
     const exactSpans = [...this.#owners.keys()].flatMap(secret => (isOne(secret) ? spansIn(text, secret) : []))
     const redactedText = withoutSpans(text, [...spans, ...exactSpans])
     return this.#withoutBeginnings(
@@ -105,11 +108,20 @@ function beginningAtEnd(text: string, secret: string): number {
 interface Spelling {
   readonly secret: string
   readonly spelling: PlainText
+  /** Of base64 alone. */
+  readonly edges?: Base64Edges
+}
+
+/** Whether the character of base64 before the core, and that after it, has bits of the secret, too. */
+interface Base64Edges {
+  readonly before: boolean
+  readonly after: boolean
 }
 
 /** Every spelling of a secret: as text, and in base64 at any offset of the encoded bytes. */
 function spellingsOf(secret: string): Spelling[] {
-  return [secret, ...base64Of(secret)].map(text => ({ secret, spelling: new PlainText(text) }))
+  const encoded = base64Of(secret).map(({ core, edges }) => ({ secret, spelling: new PlainText(core), edges }))
+  return [{ secret, spelling: new PlainText(secret) }, ...encoded]
 }
 
 /** A part of a text: where it begins, and where it ends. */
@@ -234,12 +246,21 @@ const base64CharsMin = 7
  * The base64 characters that the secret alone determines, for each of its three offsets in the groups of bytes; also in
  * the alphabet for URLs.
  */
-function base64Of(secret: string): string[] {
+function base64Of(secret: string): { readonly core: string; readonly edges: Base64Edges }[] {
   const bits = Buffer.byteLength(secret) * 8
-  const cores = [0, 1, 2].map(offset => {
+  return [0, 1, 2].flatMap(offset => {
     const encoded = Buffer.from(`${' '.repeat(offset)}${secret}`).toString('base64')
-    return encoded.slice(Math.ceil((offset * 8) / 6), Math.floor((offset * 8 + bits) / 6))
+    const end = offset * 8 + bits
+    const core = encoded.slice(Math.ceil((offset * 8) / 6), Math.floor(end / 6))
+    if (core.length < base64CharsMin) return []
+    const edges = { before: offset > 0, after: end % 6 > 0 }
+    return [...new Set([core, core.replaceAll('+', '-').replaceAll('/', '_')])].map(text => ({ core: text, edges }))
   })
-  const all = cores.flatMap(core => [core, core.replaceAll('+', '-').replaceAll('/', '_')])
-  return [...new Set(all)].filter(core => core.length >= base64CharsMin)
+}
+
+/** The part of a text in which base64 of a secret stands, with the characters at its edges, and the padding. */
+function withEdges(text: string, [from, to]: TextPart, { before, after }: Base64Edges): TextPart {
+  const edgeBefore = before ? /(?:%2[bf]|[\w+/-])$/i.exec(text.slice(Math.max(0, from - 3), from)) : null
+  const edgeAfter = after ? /^(?:%2[bf]|[\w+/-])(?:=|%3d){0,2}/i.exec(text.slice(to, to + 9)) : null
+  return [from - (edgeBefore?.[0].length ?? 0), to + (edgeAfter?.[0].length ?? 0)]
 }

@@ -54,6 +54,25 @@ describe('the redactor', () => {
     }
   })
 
+  it.each(['', 'x', 'me', 'me:'])(
+    'leaves the same of base64 of any secret behind %j, so that a replay asks the same',
+    before => {
+      const redactedOf = (secret: string, form: 'base64' | 'base64url') => {
+        const redactor = new Redactor()
+        redactor.add([secret])
+        const text = Buffer.from(`${before}${secret}`).toString(form)
+        return [redactor.redact(text), redactor.redact(`/a?by=${encodeURIComponent(text)}&x`)]
+      }
+      for (const form of ['base64', 'base64url'] as const) {
+        const [plain, inQuery] = redactedOf('stand-in-of-options.key', form)
+        expect(plain).toMatch(/^\w{0,4}\[redacted\]$/)
+        expect(inQuery).toMatch(/^\/a\?by=\w{0,4}\[redacted\]&x$/)
+        for (const secret of ['sk?>31c7~d2e9f0', 'sk?>31c7~d2e9f01', 'sk?>31c7~d2e9f012'])
+          expect(redactedOf(secret, form)).toEqual([plain, inQuery])
+      }
+    },
+  )
+
   it('takes out the beginning of one where a text was cut off', () => {
     const redactor = new Redactor()
     redactor.add(['sk-key-31c7d2e9'])
