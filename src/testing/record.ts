@@ -14,7 +14,7 @@ import { Redactor } from '../telemetry/redactor.ts'
 import { ReadRecorder } from './read-recorder.ts'
 import type { Recording } from './recording.ts'
 import { SecretsRead } from './stand-in.ts'
-import { absolutePath, configured, fullHour, valuesOf } from './trial.ts'
+import { absolutePath, configured, errorAtCall, fullHour, valuesOf } from './trial.ts'
 import type { HourOf, TriedCollector } from './tried-collector.ts'
 
 /** A run to record. */
@@ -41,8 +41,8 @@ export async function record(run: RecordedRun): Promise<Recording> {
   try {
     return await recorded(run, redactor)
   } catch (error) {
-    if (error instanceof ConfigError) throw new Error(redactor.redact(formatMistakes(error.mistakes)))
-    throw new Error(redactor.redact(faultLine(error)))
+    if (error instanceof ConfigError) throw errorAtCall(redactor.redact(formatMistakes(error.mistakes)), record)
+    throw errorAtCall(redactor.redact(faultLine(error)), record)
   }
 }
 

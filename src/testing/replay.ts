@@ -4,7 +4,7 @@ import { Redactor } from '../telemetry/redactor.ts'
 import { Player } from './player.ts'
 import { parsedRecording, type Recording } from './recording.ts'
 import { replayRunner } from './replay-runner.ts'
-import { configured, fullHour, valuesOf } from './trial.ts'
+import { configured, errorAtCall, fullHour, valuesOf } from './trial.ts'
 import type { HourOf, TriedCollector } from './tried-collector.ts'
 
 /** A run to replay. */
@@ -42,7 +42,7 @@ export async function replay(run: ReplayedRun): Promise<Record<string, number>> 
     demandRecorded(player)
     return values
   } catch (error) {
-    throw new Error(redactor.redact(faultLine(error)))
+    throw errorAtCall(redactor.redact(faultLine(error)), replay)
   }
 }
 

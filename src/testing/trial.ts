@@ -54,3 +54,15 @@ async function demandUsable(runner: Runner, collector: CollectorConfig): Promise
   const lines = description.mistakes.map(({ path, message }) => `  ${pathText(['options', ...path])}: ${message}`)
   throw new Error(`the options of ${collector.use} are mistaken:\n${lines.join('\n')}`)
 }
+
+/**
+ * The error of a call that an author made: its stack begins at that call. Node prints the line of an error that is not caught,
+ * and the whole program is one line.
+ *
+ * @param call the function that the author called
+ */
+export function errorAtCall(message: string, call: (run: never) => unknown): Error {
+  const error = new Error(message)
+  Error.captureStackTrace(error, call)
+  return error
+}
