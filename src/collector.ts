@@ -227,6 +227,9 @@ export interface CollectContext<O> {
   nowMs(): number
 }
 
+/** A function of the options; as a method, so that `Collector` takes one of any options. */
+type OfOptions<S extends z.ZodType, T> = { of(options: z.output<S>): T }['of']
+
 /** A collector: its options, its metrics, and the function that reads them. */
 export interface CollectorDefinition<S extends z.ZodType, M extends MetricSpecs, R = Readings<M>> {
   /** Schema of the options in the configuration. Use `z.strictObject`, so that a misspelt option is an error. */
@@ -234,19 +237,19 @@ export interface CollectorDefinition<S extends z.ZodType, M extends MetricSpecs,
   /**
    * Every label with its unit and bounds, known before anything is read. A function when they depend on the options.
    */
-  readonly metrics: M | ((options: z.output<S>) => M)
+  readonly metrics: M | OfOptions<S, M>
   /**
    * true: any past hour can be read, by catch-up and backfill. false: only the present can be read, so no past hour is
    * asked for. A function when it depends on the options.
    */
-  readonly history: boolean | ((options: z.output<S>) => boolean)
+  readonly history: boolean | OfOptions<S, boolean>
   /** Reads the values as of `hour`. Throw or reject when that fails: never return a substitute. */
   collect(
     context: CollectContext<z.output<S>>,
   ): Promise<R & Readings<M> & OnlyDeclared<M, R>> | (R & Readings<M> & OnlyDeclared<M, R>)
 }
 
-/** The default export of a collector's file. */
+/** The default export of a collector's file: what `defineCollector` returns, of any options and labels. */
 export type Collector = CollectorDefinition<z.ZodType, MetricSpecs>
 
 /**

@@ -1,4 +1,4 @@
-import { address, defineCollector, headers, secret, units, z } from 'tidegauge'
+import { address, type Collector, defineCollector, headers, secret, units, z } from 'tidegauge'
 import { erc20Abi, erc4626Abi, parseAbi } from 'viem'
 
 export const good = defineCollector({
@@ -220,3 +220,15 @@ export const posting = defineCollector({
     return { TVL: tvl, Rows: rows.split('\n').length }
   },
 })
+
+export const all: readonly Collector[] = [good, single, partial]
+
+export const ofOptions: Collector = defineCollector({
+  options: z.strictObject({ days: z.int() }),
+  metrics: ({ days }) => ({ [`Sum${days}d`]: { min: 0 } }),
+  history: ({ days }) => days > 1,
+  collect: ({ options }) => ({ [`Sum${options.days}d`]: options.days }),
+})
+
+// @ts-expect-error no function
+export const broken: Collector = { ...good, collect: 5 }
