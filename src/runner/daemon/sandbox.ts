@@ -489,26 +489,75 @@ const filesMax = 500
 /** Bytes of code of one collector that are read, at most. */
 const codeBytesMax = 8 * 1_048_576
 
-/** A relative path in quotes: of an import, or of a file that is read from its place. */
-const relativePath = /(['"`])(\.{1,2}\/[^'"`\n]+)\1/g
+/** A relative path in quotes: of an import, or of a file that is read from its place; or a `#name` of `imports` in a package.json. */
+const namedPath = /(['"`])(\.{1,2}\/[^'"`\n]+|#[^'"`\n]+)\1/g
 
 /**
- * A source file and all that it names by a relative path, also files that do not exist yet.
+ * A source file and all that it names by a relative path or by `imports` of its package.json, also files that do not exist yet.
  *
  * @param isTaken whether a file counts and is followed. Default: each
  */
 export function importedFiles(file: string, isTaken = (_file: string) => true): readonly string[] {
   const files = new Set([file])
   const code = new CodeReader()
+  const importMaps = new ImportMaps()
   for (const sourceFile of files) {
     if (files.size >= filesMax) break
     if (!isCode(sourceFile)) continue
-    for (const [, , written = ''] of code.textOf(sourceFile).matchAll(relativePath)) {
-      const path = resolve(dirname(sourceFile), written)
-      if (isTaken(path)) files.add(path)
+    const folder = dirname(sourceFile)
+    for (const [, , written = ''] of code.textOf(sourceFile).matchAll(namedPath)) {
+      const paths = written.startsWith('#') ? importMaps.pathsOf(written, folder) : [resolve(folder, written)]
+      for (const path of paths) if (isTaken(path)) files.add(path)
     }
   }
   return [...files]
+}
+
+/** Meaning of `#names`, by the `imports` of the nearest package.json. */
+class ImportMaps {
+  readonly #byFolder = new Map<string, ImportMap | undefined>()
+
+  /** The files that a name may stand for, under any condition: none of a package. */
+  pathsOf(name: string, folder: string): readonly string[] {
+    const { imports = {}, root = '' } = this.#mapOf(folder) ?? {}
+    const [key, words = ''] = importKeyOf(name, Object.keys(imports))
+    const targets = key === undefined ? [] : textsIn(imports[key]).filter(target => target.startsWith('./'))
+    return targets.map(target =>
+      resolve(
+        root,
+        target.replaceAll('*', () => words),
+      ),
+    )
+  }
+
+  #mapOf(folder: string): ImportMap | undefined {
+    const known = this.#byFolder.get(folder)
+    if (known || this.#byFolder.has(folder)) return known
+    const manifestFile = join(folder, 'package.json')
+    const isRoot = folder === dirname(folder) || basename(dirname(folder)) === 'node_modules'
+    const imports = existsSync(manifestFile) ? (manifestOf(manifestFile)['imports'] ?? {}) : undefined
+    const above = imports === undefined && !isRoot ? this.#mapOf(dirname(folder)) : undefined
+    const map = isRecord(imports) ? { root: folder, imports } : above
+    this.#byFolder.set(folder, map)
+    return map
+  }
+}
+
+interface ImportMap {
+  /** Folder of the package.json. */
+  readonly root: string
+  readonly imports: Readonly<Record<string, unknown>>
+}
+
+/** The key of `imports` that a name is of, the longest of those with a star, and what stands for the star. */
+function importKeyOf(name: string, keys: readonly string[]): readonly [key?: string, words?: string] {
+  if (keys.includes(name)) return [name, '']
+  const fits = keys.flatMap((key): [string, string][] => {
+    const [before = '', after] = key.split('*')
+    const isOne = after !== undefined && name.length >= key.length && name.startsWith(before) && name.endsWith(after)
+    return isOne ? [[key, name.slice(before.length, name.length - after.length)]] : []
+  })
+  return fits.sort(([a], [b]) => b.indexOf('*') - a.indexOf('*'))[0] ?? []
 }
 
 /** The texts of a collector's code: its file and what that imports from its folder, and nothing else that it names. */

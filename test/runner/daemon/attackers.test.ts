@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, realpathSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { heard } from '../../../src/runner/daemon/from-child.ts'
@@ -17,6 +17,38 @@ it('code is read of regular files, below its folder, up to some megabytes', () =
   writeFileSync(join(folder, 'own', 'large.mjs'), '')
   truncateSync(join(folder, 'own', 'large.mjs'), 2 ** 33)
   expect(codeTexts(file).slice(1)).toEqual(['phase', ''])
+})
+
+it('code named by `imports` of package.json is read as code named by its path, and no other', async () => {
+  const folder = realpathSync(temporaryFolder())
+  const file = join(folder, 'own', 'tides.ts')
+  mkdirSync(join(folder, 'own', 'lib', 'deep'), { recursive: true })
+  const imports = {
+    '#lib/*': { types: './own/none.d.ts', default: './own/lib/*.ts' },
+    '#lib/deep/*.js': './own/lib/deep/*.ts',
+    '#out': './out.ts',
+    '#up/*': './own/*.ts',
+    '#viem': 'viem',
+  }
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ imports }))
+  const names = ['#lib/six', '#lib/deep/sea.js', '#out', '#up/../../../../etc/hosts', '#viem', '#fff', './lib/seven.ts']
+  writeFileSync(file, names.map(name => `import '${name}'`).join('\n'))
+  writeFileSync(join(folder, 'own', 'lib', 'six.ts'), 'six')
+  writeFileSync(join(folder, 'own', 'lib', 'seven.ts'), "seven: import '#lib/eight'")
+  writeFileSync(join(folder, 'own', 'lib', 'eight.ts'), 'eight')
+  writeFileSync(join(folder, 'own', 'lib', 'deep', 'sea.ts'), 'sea')
+  writeFileSync(join(folder, 'out.ts'), 'out')
+  expect(
+    codeTexts(file)
+      .slice(1)
+      .filter(text => text !== ''),
+  ).toEqual(['six', 'sea', "seven: import '#lib/eight'", 'eight'])
+  // Next to a configuration: what is named, and nothing else.
+  const group = groupOf({ use: './tides.ts', configFile: join(folder, 'own', 'tidegauge.yaml') }, [])
+  const { reads } = await readablePaths({ ...group, hiddenRoots: [], configFolders: [join(folder, 'own')] })
+  expect(reads).toContain(join(folder, 'own', 'lib', 'six.ts'))
+  expect(reads).toContain(join(folder, 'own', 'lib', 'eight.ts'))
+  expect(reads.filter(path => /out\.ts|etc\/hosts/.test(path))).toEqual([])
 })
 
 it.each(['apikey', 'word.txt', '.env', 'link.js'])(
