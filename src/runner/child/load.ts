@@ -67,6 +67,7 @@ const fixByCode: Readonly<Record<string, string>> = {
     'types are stripped, not compiled: write it without enum, namespace or parameter properties',
   ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING:
     'Node runs no TypeScript under node_modules: a package is published as JavaScript (tsc compiles it); or copy the file to where the configuration is, and name it by its path',
+  ERR_IMPORT_ATTRIBUTE_MISSING: "end the import with: with { type: 'json' }",
   ERR_MODULE_NOT_FOUND: 'check the path (with its extension) or install the package next to the collector',
 }
 
@@ -81,13 +82,23 @@ function importFault(error: unknown, ref: CollectorRef, file: string | undefined
   if (missingItself) return nothingCalled(ref)
   const deniedText = deniedRead(error)
   const readsFix = file === undefined ? packageReadFix : readFix
-  const fix = deniedText === undefined ? (fixByCode[code] ?? fixOf(error)) : readsFix
+  const fix = deniedText === undefined ? (fixOfMessage(message) ?? fixByCode[code] ?? fixOf(error)) : readsFix
   const errorPlace = placeIn(stack)
   const why = deniedText ?? cut(withoutAddress(message))
   return new Fault('collector-unusable', `${file ?? ref.use} cannot be loaded: ${why}`, {
     facts: errorPlace === undefined ? {} : { at: errorPlace },
     fix,
   })
+}
+
+/** Instruction for what TypeScript's compiler accepts and Node does not. */
+function fixOfMessage(message: string): string | undefined {
+  if (/does not provide an export named/.test(message)) return 'correct the name; a type is imported with `import type`'
+  if (/^Invalid or unexpected token/.test(message))
+    return 'correct it: this is no valid code, or it has a decorator (@name), which Node does not run'
+  if (/^Cannot find package '[@~]\//.test(message))
+    return '`paths` of a tsconfig are not read: write a relative path, or a #name of `imports` in package.json'
+  return undefined
 }
 
 function fixOf(error: unknown): string {

@@ -132,6 +132,16 @@ describe('a collector that cannot be used says why:', () => {
     )
   })
 
+  const ofCompilers = [
+    ['a decorator', 'const dec = () => {}\nclass P { @dec m() {} }\nexport default P', {}, 'decorator (@name)'],
+    ['JSON', `import a from './a.json'\nexport default a`, { 'a.json': '{}' }, "with { type: 'json' }"],
+    ['a type', `import { T } from './t.ts'\nexport default 1`, { 't.ts': 'export type T = 1' }, '`import type`'],
+    ['an alias', `import a from '@/lib'\nexport default a`, {}, '`paths` of a tsconfig are not read'],
+  ] as const
+  it.for(ofCompilers)('%s, which a compiler accepts', async ([, text, files, fix]) => {
+    expect((await mistakeIn({ 'own.ts': text, ...files }, './own.ts')).fix).toContain(fix)
+  })
+
   const mistakes = [
     ['syntax', 'export default {\n  a b\n}', 'Unexpected token', '/own.ts:2'],
     ['an enum', 'const a = 1\nenum Colour { Red }\nexport default a', 'enum is not supported', '/own.ts:2'],
