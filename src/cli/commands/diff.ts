@@ -16,7 +16,7 @@ import { counted, cut, print } from '../terminal.ts'
 
 interface DiffOptions extends HourRangeOptions {
   readonly collector?: string
-  readonly hours: number
+  readonly hours?: number
   readonly sample?: number
   readonly seed?: number
 }
@@ -51,7 +51,11 @@ export function diffCommand(): Command {
       '--collector <file>',
       'what a changed collector would have given; --only names the one that it would replace',
     )
-    .option('--hours <count>', 'with --collector: the last delivered hours', wholeNumber(1, hoursMax), hoursDefault)
+    .option(
+      '--hours <count>',
+      `with --collector: the last delivered hours; ${hoursDefault}, where nothing is said`,
+      wholeNumber(1, hoursMax),
+    )
     .option('--sample <count>', 'so many random hours, with the code of today', wholeNumber(1, sampleMax))
     .option(
       '--seed <number>',
@@ -61,15 +65,26 @@ export function diffCommand(): Command {
     .action(
       onOutbox<DiffOptions>(async ({ context, outbox, options }) => {
         const { collector: file, sample } = options
-        if ((file === undefined) === (sample === undefined))
-          throw new Fault('usage', 'it compares with a changed collector, or with the code of today', {
-            fix: 'name --collector FILE, or --sample COUNT',
-          })
+        checkOptions(options)
         return file === undefined
           ? sampled(context, outbox, { ...options, sample: sample ?? 0 })
           : changedCollector(context, outbox, { ...options, collector: file })
       }),
     )
+}
+
+/** @throws Fault `usage` for options that do nothing together */
+function checkOptions({ collector, sample, hours, seed, from, to }: DiffOptions): void {
+  if ((collector === undefined) === (sample === undefined)) {
+    const what = 'it compares with a changed collector, or with the code of today'
+    const both = collector === undefined ? what : `${what}, and both are named`
+    throw new Fault('usage', both, { fix: 'name --collector FILE, or --sample COUNT' })
+  }
+  const strays = collector === undefined ? { '--hours': hours } : { '--seed': seed, '--from': from, '--to': to }
+  const [name] = Object.entries(strays).find(([, value]) => value !== undefined) ?? []
+  if (name === undefined) return
+  const other = collector === undefined ? '--collector' : '--sample'
+  throw new Fault('usage', `${name} is for ${other}`, { fix: `leave it out, or name ${other}` })
 }
 
 async function sampled(context: AppContext, outbox: Outbox | undefined, options: DiffOptions & { sample: number }) {
@@ -87,7 +102,7 @@ async function sampled(context: AppContext, outbox: Outbox | undefined, options:
 async function changedCollector(
   context: AppContext,
   outbox: Outbox | undefined,
-  { only, collector: file, hours }: DiffOptions & { collector: string },
+  { only, collector: file, hours = hoursDefault }: DiffOptions & { collector: string },
 ) {
   const replaced = replacedBy(file, selectCollectors(context.config, only), only !== undefined)
   if (!outbox) throw new Fault('usage', 'nothing was delivered yet', { fix: 'there is nothing to compare with' })

@@ -86,6 +86,16 @@ describe('diff', () => {
     expect(await run('diff', '--collector', file, '--only', 'pool')).toMatchObject({ code: 2 })
   })
 
+  it.each([
+    [['--sample', '3', '--hours', '4'], '--hours is for --collector'],
+    [['--collector', 'a.js', '--seed', '5'], '--seed is for --sample'],
+    [['--collector', 'a.js', '--from', '2026-11-20T13:00:00Z'], '--from is for --sample'],
+    [['--collector', 'a.js', '--sample', '3'], 'with the code of today, and both are named'],
+  ])('refuses %j', async (args, message) => {
+    const { run } = await stage()
+    expect(await run('diff', ...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) })
+  })
+
   it('says why a changed collector cannot be compared', async () => {
     const { diff, run } = await stage()
     const now = await diff(collector({ High: '1' }, false))
