@@ -162,13 +162,15 @@ interface Context extends CollectContext<Options> {
   logsOver(chain: string, hours: number): Pick<ChainAsOf, 'logs'>
 }
 
+/** Mistake of a list of events as an entry of a protocol. */
+const notCounted = 'belongs to a list under lists:, where its past is remembered: count that one by contract-read'
+
 const collector = defineCollector({
   options,
   metrics: { Count: { min: 0 } },
   history: given => !given.now,
   async collect(context) {
-    if (context.options.event !== undefined)
-      throw new Error('the past of events is remembered under lists: alone: count it there, by contract-read')
+    if (context.options.event !== undefined) throw new Error(`event ${notCounted}`)
     const { hour: finalHour } = context
     const { items } = await listOf({ ...context, finalHour, logsOver: name => context.chain(name) })
     return { Count: items.length === 0 ? noItems : items.length }
@@ -179,7 +181,11 @@ const collector = defineCollector({
  * Addresses as of the hour: items of a contract by their place, an array that it returns, an argument of its events, an
  * answer in JSON, or fixed ones. The daemon reads those of `lists:` with it, on from what was read before.
  */
-export default { ...collector, listOf }
+export default {
+  ...collector,
+  listOf,
+  entryMistakes: ({ event }: Options) => (event === undefined ? [] : [{ path: ['event'], message: notCounted }]),
+}
 
 async function listOf(context: Context): Promise<ReadList> {
   const { options } = context

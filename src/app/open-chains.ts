@@ -9,7 +9,6 @@ import {
   type EndpointWatch,
   type PassedOver,
 } from '../chain/endpoint/endpoint-pool.ts'
-import { hostOf } from '../chain/endpoint/failures.ts'
 import { ContractReader } from '../chain/read/node-questions.ts'
 import { createChainReader, type OpenChainReader } from '../chain/read/reader.ts'
 import type { ChainConfig, EndpointRef } from '../config/config.ts'
@@ -17,6 +16,7 @@ import { placeText } from '../config/mistakes.ts'
 import { resolveAddress, resolveHeaders, secretsOf, secretsOfEndpoint } from '../config/secret.ts'
 import type { Time } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
+import { hostOf } from '../model/host.ts'
 import type { IntakeStore } from '../outbox/contract/intake-store.ts'
 import type { EndpointState } from '../status/snapshot.ts'
 import type { Log } from '../telemetry/log.ts'

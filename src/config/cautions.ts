@@ -1,7 +1,10 @@
 import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { systemTime } from '../edge/time.ts'
 import { isSafeNode } from '../edge/version.ts'
 import { Fault } from '../model/fault.ts'
-import { isForeign, keysInAddress, mayBeSecretHeader } from '../model/host.ts'
+import { hostOf, isForeign, keysInAddress, mayBeSecretHeader } from '../model/host.ts'
+import { hourText } from '../model/hour.ts'
 import { valueAt } from '../model/json.ts'
 import { certificateNotes } from './certificates.ts'
 import {
@@ -16,7 +19,7 @@ import {
   type ProtocolConfig,
 } from './config.ts'
 import { configFiles } from './include.ts'
-import { inOrder, type Mistake, meant, type PlacedMistake, shortest } from './mistakes.ts'
+import { inOrder, type Mistake, meant, type PlacedMistake, pathText, shortest } from './mistakes.ts'
 import {
   readHeader,
   readOption,
@@ -42,7 +45,10 @@ interface NamedSecret extends Pick<ConfigSecret, 'what' | 'ref' | 'place'> {
 export function cautionsOf(
   config: Config,
   collectors: readonly DescribedCollector[] = [],
-  node = process.versions.node,
+  {
+    node = process.versions.node,
+    nowMs = systemTime.nowMs(),
+  }: { readonly node?: string; readonly nowMs?: number } = {},
 ): PlacedMistake[] {
   const own = configSecrets(config).map(secret => ({ ...secret, read: () => readUsed(secret) }))
   const secrets = [...own, ...collectors.flatMap(secretsOfOptions)]
@@ -59,6 +65,8 @@ export function cautionsOf(
       ...certificateNotes(config).flatMap(({ outcome, place, subject, found, fix }) =>
         outcome === 'ok' ? [] : [{ place, message: `${subject}: ${found}`, ...(fix !== undefined && { fix }) }],
       ),
+      ...fileForFolder(config.data),
+      ...allCollectors(config).flatMap(collector => begunLate(collector, nowMs)),
       ...config.includes.flatMap(matchless),
       ...literalKeys(config),
       ...unencrypted(config),
@@ -73,6 +81,48 @@ export function cautionsOf(
 export function oldNode(node: string): Mistake {
   const message = `Node ${node} has published holes in the permissions that confine collectors`
   return { message, fix: 'install Node 24.18.1, 26.5.1, or a newer one of these' }
+}
+
+/** A file where the data is to be kept, or on the way there. */
+function fileForFolder(data: Config['data']): PlacedMistake[] {
+  if (data.kind !== 'folder' || !data.place) return []
+  for (let path = data.folder; dirname(path) !== path; path = dirname(path)) {
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (!found || found.isDirectory()) continue
+    const message = `data: ${shortest(path)} is a file, and a folder is needed`
+    return [{ place: data.place, message, fix: 'name another folder, or move the file away' }]
+  }
+  return []
+}
+
+const dayMs = 86_400_000
+
+/** A collector whose first hour is more than a day ahead: probably a mistyped year. */
+function begunLate({ id, since, place }: CollectorConfig, nowMs: number): PlacedMistake[] {
+  if (since === undefined || since <= nowMs + dayMs) return []
+  const days = Math.floor((since - nowMs) / dayMs)
+  const message = `${id}: its first hour, ${hourText(since)}, is ${days} days from now: until then it is not collected`
+  return [{ place, message, fix: 'correct the hour where it is not meant' }]
+}
+
+/** Chains whose endpoints are of fewer hosts than must agree, as far as the addresses can be read: no hour is collected. */
+export function tooFewHosts({ chains }: Config): PlacedMistake[] {
+  return chains.flatMap(({ name, rpc, agree = 1 }): PlacedMistake[] => {
+    const hosts = new Set(rpc.map((ref, place) => hostIn(name, ref) ?? place))
+    const [first] = rpc
+    if (!first || hosts.size >= agree) return []
+    const message = `${pathText(['chains', name, 'agree'])}: ${agree} hosts must agree, and rpc has ${hosts.size}`
+    return [{ place: first.place, message, fix: 'add endpoints of other hosts' }]
+  })
+}
+
+/** The host of a node; `undefined` for one whose address cannot be read. */
+function hostIn(chain: string, ref: EndpointRef): string | undefined {
+  try {
+    return hostOf(ref.kind === 'url' ? ref.url : resolveAddress(chain, ref))
+  } catch {
+    return undefined
+  }
 }
 
 /** Addresses in the configuration that hold what looks like a key. */

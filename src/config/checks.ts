@@ -119,6 +119,15 @@ function checkPrices(documents: readonly ConfigDocument[], protocols: readonly M
   const keep = 'keep one of them: the first source that answers stands'
   return [
     ...twice(namesOf(maps, keep), 'price'),
+    ...namesOf(maps, 'give it another name')
+      .filter(({ id }) => id === 'token')
+      .map(({ path, place, fix }) => {
+        return {
+          place,
+          message: `${pathText(path)}: no option can name it: price: token is the price of each token`,
+          fix,
+        }
+      }),
     ...twice(namesOf(tokens, keep), 'chain of tokenPrices'),
     ...tokens.flatMap(({ map, path, placeOf }) => [
       ...unknownNames('chain', keysOf(map, path), chainNames(documents), placeOf),

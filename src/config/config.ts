@@ -321,7 +321,7 @@ export interface CertificateConfig {
 /** Where the outbox is kept. */
 export type DataConfig =
   /** `folder`: of the outbox and other data; with the embedded service, its sub-folder `embedded`. */
-  | { readonly kind: 'folder'; readonly folder: string }
+  | { readonly kind: 'folder'; readonly folder: string; readonly place?: Place }
   /** A PostgreSQL database that several daemons share. `keptIn`: folder of values that wait while it is away. */
   | { readonly kind: 'postgres'; readonly address: PlacedSecret; readonly keptIn: string }
 

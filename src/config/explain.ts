@@ -95,7 +95,14 @@ function unknownKey(path: IssuePath, key: string, fileSchema: JsonSchema): Value
   const suggestion = holder?.isOnly ? undefined : meant(key, keys)
   const name =
     isSecret(path) && suggestion === undefined && path.length > 1 ? 'unknown key' : `unknown key ${quoted(key)}`
-  const advice = holder === undefined ? `known here: ${keys.join(', ')}` : `it belongs under ${holder.name}:`
+  const knownKeys = `known here: ${keys.join(', ')}`
+  const belongs = holder && `it belongs under ${holder.name}:`
+  // A map that takes any key may not know this one.
+  const advice = holder?.isOnly
+    ? `${belongs}`
+    : belongs
+      ? `${belongs}, if the collector has it; ${knownKeys}`
+      : knownKeys
   return {
     place: { path: [...path, key], side: 'key' },
     message: path.length > 0 ? `${name} in ${pathText(path)}` : name,

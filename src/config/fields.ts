@@ -82,7 +82,7 @@ export function fullHour(text: string): ParsedText<Hour> {
 
 /** Patterns of an hour of the day, and of hours from one to the next, for the JSON Schema. */
 export const dayHourPattern = '^([01][0-9]|2[0-3]):00$'
-export const everyPattern = '^(1|2|3|4|6|8|12|24)h$'
+export const everyPattern = '^((1|2|3|4|6|8|12|24)h|1d)$'
 
 /** A full hour of the day in UTC, 0 to 23. */
 export function dayHour(text: string): ParsedText<number> {
@@ -92,7 +92,7 @@ export function dayHour(text: string): ParsedText<number> {
 
 /** Hours from one to the next, which divide a day. */
 export function everyHours(text: string): ParsedText<number> {
-  if (new RegExp(everyPattern).test(text)) return parsed(Number.parseInt(text, 10))
+  if (new RegExp(everyPattern).test(text)) return parsed(text === '1d' ? 24 : Number.parseInt(text, 10))
   return refused(`${quoted(text)} does not divide a day into full hours`, 'write 24h, 12h, 8h, 6h, 4h, 3h, 2h or 1h')
 }
 

@@ -177,7 +177,7 @@ function buildConfig(
 }
 
 function dataOf(main: ParsedDocument<ParsedFile>, service: ServiceConfig): DataConfig {
-  const { file, parsed: parsedFile } = main
+  const { file, parsed: parsedFile, placeOf } = main
   if (typeof parsedFile.data !== 'string') {
     const address = placedSecret(parsedFile.data.postgres, ['data', 'postgres'], main)
     return { kind: 'postgres', address, keptIn: join(dataFolder(file, parsedFile.fleet?.folder ?? '../data'), 'kept') }
@@ -186,6 +186,7 @@ function dataOf(main: ParsedDocument<ParsedFile>, service: ServiceConfig): DataC
   return {
     kind: 'folder',
     folder: join(dataFolder(file, parsedFile.data), ...(service.kind === 'embedded' ? ['embedded'] : [])),
+    place: placeOf(['data']),
   }
 }
 

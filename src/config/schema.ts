@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isForeign, mayBeSecretHeader } from '../model/host.ts'
+import { hostOf, isForeign, mayBeSecretHeader } from '../model/host.ts'
 import { hourMs, keepMsMin } from '../model/limits.ts'
 import {
   contractAddress,
@@ -334,7 +334,7 @@ const collector = z
       .optional(),
     every: textField(everyHours, {
       description:
-        'Hours from one that is expected to the next: 24h is one a day, at `at`, or 00:00. Default: 1h, or 24h with at.',
+        'Hours from one that is expected to the next: 24h, or 1d, is one a day, at `at`, or 00:00. Default: 1h, or 24h with at.',
       examples: ['24h'],
       pattern: everyPattern,
     }).optional(),
@@ -485,8 +485,14 @@ const chain = z
     }).optional(),
   })
   .superRefine(({ rpc: nodes, agree = 1 }, context) => {
-    if (nodes.length >= agree) return
-    const message = `as many endpoints of different hosts are needed, and rpc has ${nodes.length}`
+    // An address that is kept elsewhere is of a host of its own, until it is read.
+    const hosts = nodes.map((node, place) => {
+      const address = typeof node === 'string' ? node : node.kind === 'url' ? node.url : undefined
+      return address === undefined ? place : hostOf(address)
+    })
+    const hostCount = new Set(hosts).size
+    if (hostCount === 0 || hostCount >= agree) return
+    const message = `as many endpoints of different hosts are needed, and rpc has ${hostCount}`
     const fix = 'add endpoints of other hosts; a smaller number lets fewer of them decide what a value is'
     context.addIssue({ code: 'custom', path: ['agree'], message, params: { fix } })
   })

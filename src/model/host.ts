@@ -57,6 +57,19 @@ export function shownHost({ host, hostname }: Pick<URL, 'host' | 'hostname'>): s
   return keysInHost(hostname).reduce((shown, key) => shown.replaceAll(key, '(redacted)'), host)
 }
 
+/**
+ * Host and port of an endpoint's URL, without a key in a subdomain; for IPC, the file name. Nothing else of an address
+ * may be shown.
+ */
+export function hostOf(url: string): string {
+  return isNetworkUrl(url) ? shownHost(new URL(url)) : (url.split(/[/\\]/).at(-1) ?? url)
+}
+
+/** Whether an address is a URL with a host, not the path of an IPC socket. */
+export function isNetworkUrl(url: string): boolean {
+  return /^(https?|wss?):\/\//i.test(url) && URL.canParse(url)
+}
+
 /** URL at which this machine reaches a server of its own: one that listens on every address is reached on loopback. */
 export function localUrl({ host, port }: { readonly host: string; readonly port: number }): string {
   const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host

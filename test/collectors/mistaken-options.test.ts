@@ -21,6 +21,7 @@ const read = (X: object) => ({ chain, address, values: { A: { call: 'a() view re
 const call = 'b() view returns (uint256)'
 const json = (own: object) => ({ url: 'https://example.com', ...own })
 const held = (own: object) => ({ of: { demo: { owners: [address], assets: [{ token: other }], ...own } } })
+const ofEvents = { chain, address, event, take: 'who', since: '2026-11-20T13:00:00Z' }
 const label = 'must be a label of letters, digits'
 const ofList = 'belongs to a list, { each: NAME }'
 
@@ -52,6 +53,7 @@ const mistakes: readonly (readonly [use: string, options: object, path: string, 
   ['contract-read', read({ ratio: ['A', 0] }), 'values.X.ratio', 'must not be by 0'],
   ['contract-read', read({ ratio: ['A', '0.0'] }), 'values.X.ratio', 'must not be by 0'],
   ['derived', { values: { X: { ratio: ['A', 0] } } }, 'values.X.ratio', 'must not be by 0'],
+  ['list', ofEvents, 'event', 'belongs to a list under lists:'],
   // Options without effect.
   ['contract-read', read({ call, atLeast: 0.5 }), 'values.X.atLeast', 'is of the items of a list: add each: NAME'],
   ['contract-read', read({ call, where: { A: 1 } }), 'values.X.where', 'is of the items of a list: add each: NAME'],

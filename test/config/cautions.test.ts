@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, expect, it, vi } from 'vitest'
-import { cautionsOf } from '../../src/config/cautions.ts'
+import { cautionsOf, tooFewHosts } from '../../src/config/cautions.ts'
 import { secretsWritten } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { destinationsOf } from '../../src/delivery/destination.ts'
@@ -136,7 +136,7 @@ it.each([
   const config = loadConfig(
     configFile('service: embedded\nprotocols: [{ id: a, name: A, collectors: [{ use: host }] }]'),
   )
-  const messages = cautionsOf(config, [], node).map(({ message }) => message)
+  const messages = cautionsOf(config, [], { node }).map(({ message }) => message)
   expect(messages).toEqual(
     isSafe ? [] : [`Node ${node} has published holes in the permissions that confine collectors`],
   )
@@ -180,4 +180,40 @@ protocols: [{ id: a, name: A, collectors: [{ use: host }] }]`),
   const messages = cautionsOf(config).map(({ message }) => message)
   expect(messages.join()).toContain(`its file ${file} was replaced where it is mounted from`)
   expect(destinationsOf(config, undefined, () => '')[0]?.staleKey?.()).toContain('mount the folder of the file')
+})
+
+it('a file in the place of the data, and a first hour that is far ahead, are reported', () => {
+  const file = configFile(`service: embedded
+data: ./tidegauge.yaml
+protocols:
+  - id: a
+    name: A
+    collectors:
+      - { use: host, since: 2062-11-29T00:00:00Z }
+      - { use: host, id: near, since: 2026-11-30T12:00:00Z }
+`)
+  const nowMs = Date.UTC(2026, 10, 29, 12)
+  const cautions = cautionsOf(loadConfig(file), [], { nowMs }).map(({ place, message, fix }) =>
+    `${place.line}: ${message} → ${fix}`.replaceAll(`${dirname(file)}/`, ''),
+  )
+  expect(cautions).toEqual([
+    '2: data: tidegauge.yaml is a file, and a folder is needed → name another folder, or move the file away',
+    '7: a/host: its first hour, 2062-11-29T00:00:00Z, is 13148 days from now: until then it is not collected → correct the hour where it is not meant',
+  ])
+})
+
+it('endpoints of fewer hosts than must agree are counted by the addresses that are kept elsewhere', () => {
+  const nodes = '[http://a.test/1, { env: TIDEGAUGE_TEST_RPC }]'
+  const config = loadConfig(
+    configFile(`service: embedded
+chains: { c: { id: 1, agree: 2, rpc: ${nodes} } }
+protocols: [{ id: a, name: A, collectors: [{ use: host }] }]
+`),
+  )
+  const messages = () => tooFewHosts(config).map(({ place, message }) => `${place.line}: ${message}`)
+  expect(messages()).toEqual([])
+  vi.stubEnv('TIDEGAUGE_TEST_RPC', 'http://b.test/1')
+  expect(messages()).toEqual([])
+  vi.stubEnv('TIDEGAUGE_TEST_RPC', 'http://a.test/2')
+  expect(messages()).toEqual(['2: chains.c.agree: 2 hosts must agree, and rpc has 1'])
 })

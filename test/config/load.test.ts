@@ -82,7 +82,7 @@ protocols: [{ id: a, name: A, collectors: [{ use: host, machine: eu-2 }] }]
   it('keeps data in the working directory when it came with an installed package', () => {
     const installed = '/srv/app/node_modules/tidegauge/config/local.yaml'
     const { data } = parseConfig(installed, readFileSync(shipped('local.yaml'), 'utf8'))
-    expect(data).toEqual({ kind: 'folder', folder: resolve('data/embedded') })
+    expect(data).toMatchObject({ kind: 'folder', folder: resolve('data/embedded') })
   })
 
   it('has hours of the day for a collector, where not each hour is expected', () => {
@@ -93,8 +93,9 @@ protocols: [{ id: a, name: A, collectors: [{ use: host, machine: eu-2 }] }]
       atOf('at: 08:00'),
       atOf('at: ["12:00", "00:00"]'),
       atOf('every: 24h'),
+      atOf('every: 1d'),
       atOf('every: 8h, at: 02:00'),
-    ]).toEqual([[8], [0, 12], [0], [2, 10, 18]])
+    ]).toEqual([[8], [0, 12], [0], [0], [2, 10, 18]])
     const refused = (rhythm: string) => mistakesIn(configFile(own(rhythm))).message
     expect(refused('at: "08:30"')).toContain('"08:30" is not a full hour of the day')
     expect(refused('every: 5h')).toContain('"5h" does not divide a day into full hours')

@@ -34,8 +34,8 @@ tell('keys', [
   [
     'options next to use',
     'service: embedded\nprotocols:\n  - id: a\n    name: A\n    collectors:\n      - use: http-json\n        url: http://a.test/\n        pointer: /a\n',
-    '7:9: unknown key "url" in protocols[0].collectors[0] → it belongs under options:',
-    '8:9: unknown key "pointer" in protocols[0].collectors[0] → it belongs under options:',
+    '7:9: unknown key "url" in protocols[0].collectors[0] → it belongs under options:, if the collector has it; known here: use, id, options, since, at, every, deadline, machine',
+    '8:9: unknown key "pointer" in protocols[0].collectors[0] → it belongs under options:, if the collector has it; known here: use, id, options, since, at, every, deadline, machine',
   ],
   [
     'a key of another map',
@@ -228,6 +228,21 @@ tell('what looks like something else', [
     'fewer endpoints than must agree',
     `service: embedded\nchains: { a: { id: 1, rpc: [x.ipc], agree: 2 } }\n${fine}`,
     '2:44: chains.a.agree: as many endpoints of different hosts are needed, and rpc has 1 → add endpoints of other hosts; a smaller number lets fewer of them decide what a value is',
+  ],
+  [
+    'endpoints of one host, which cannot agree with another',
+    `service: embedded\nchains: { a: { id: 1, rpc: ["http://a.test/1", { url: "http://a.test/2" }], agree: 2 } }\n${fine}`,
+    '2:84: chains.a.agree: as many endpoints of different hosts are needed, and rpc has 1 → add endpoints of other hosts; a smaller number lets fewer of them decide what a value is',
+  ],
+  [
+    'no endpoint, where nothing must agree',
+    `service: embedded\nchains: { a: { id: 1, rpc: [] } }\n${fine}`,
+    '2:23: chains.a.rpc: must have at least 1 entry → write it like [http://127.0.0.1:8545]',
+  ],
+  [
+    'a price that no option can name',
+    `service: embedded\nprices: { token: [{ fixed: 1 }] }\n${fine}`,
+    '2:11: prices.token: no option can name it: price: token is the price of each token → give it another name',
   ],
   [
     'a variable of a shell',

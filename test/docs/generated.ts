@@ -95,7 +95,7 @@ function cli(program: Command): string {
 | 1 | something was not collected or not delivered, and nothing is lost; below, for each command |
 | 2 | a wrong command line, or what it names is not there |
 | 75 | another daemon holds this outbox |
-| 78 | a wrong configuration |`
+| 78 | a wrong configuration, or one that is not there |`
   return document('Commands', 'the commands’ own help', [intro, ...program.commands.flatMap(commandSections)])
 }
 

@@ -4,10 +4,11 @@ import { RateLimit } from '../../edge/rate/rate-limit.ts'
 import type { Time } from '../../edge/time.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import { Fault } from '../../model/fault.ts'
+import { hostOf, isNetworkUrl } from '../../model/host.ts'
 import { isRecord } from '../../model/json.ts'
 import { type CallMeter, type CallOutcome, CallOutcomes, type CountsOf } from './call-meter.ts'
 import { CallSender, chainIdCall } from './call-sender.ts'
-import { accountAdvice, EndpointFailure, type FailureKind, hostOf, isNetworkUrl } from './failures.ts'
+import { accountAdvice, EndpointFailure, type FailureKind } from './failures.ts'
 import { errorText, httpWire, requestsAtOnceMax } from './http.ts'
 import {
   BatchLimit,

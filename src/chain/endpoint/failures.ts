@@ -1,7 +1,6 @@
-import { basename } from 'node:path'
 import type { AsOfBlock } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
-import { secretPartsOf, shownHost } from '../../model/host.ts'
+import { isNetworkUrl, secretPartsOf } from '../../model/host.ts'
 import { type Hour, hourText } from '../../model/hour.ts'
 import { type PeerText, shortened } from '../../model/text.ts'
 
@@ -86,19 +85,6 @@ export class StateMissing extends EndpointFailure {
   constructor(host: string, reason: string) {
     super(host, reason, 'pruned')
   }
-}
-
-/**
- * Host and port of an endpoint's URL, without a key in a subdomain; for IPC, the file name. Nothing else of an address
- * may be shown.
- */
-export function hostOf(url: string): string {
-  return isNetworkUrl(url) ? shownHost(new URL(url)) : basename(url)
-}
-
-/** Whether an address is a URL with a host, not the path of an IPC socket. */
-export function isNetworkUrl(url: string): boolean {
-  return /^(https?|wss?):\/\//i.test(url) && URL.canParse(url)
 }
 
 const reasonCharsMax = 160

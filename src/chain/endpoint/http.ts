@@ -4,19 +4,10 @@ import type { Time } from '../../edge/time.ts'
 import type { Unpackable } from '../../edge/unpacked-body.ts'
 import { answerTimes } from '../../model/answer-times.ts'
 import { Fault } from '../../model/fault.ts'
-import { basicAuthorization, secretPartsOf } from '../../model/host.ts'
+import { basicAuthorization, hostOf, secretPartsOf } from '../../model/host.ts'
 import { exceededBound, isRecord, type JsonBounds, parsedJson } from '../../model/json.ts'
 import { peerText } from '../../model/text.ts'
-import {
-  accountAdvice,
-  BatchRefused,
-  EndpointFailure,
-  hostOf,
-  keyAdvice,
-  planAdvice,
-  redacted,
-  TimedOut,
-} from './failures.ts'
+import { accountAdvice, BatchRefused, EndpointFailure, keyAdvice, planAdvice, redacted, TimedOut } from './failures.ts'
 import {
   answerBoundsOf,
   backoffSecondsOf,

@@ -2,8 +2,9 @@ import { connect } from 'node:net'
 import { egressConnector } from '../../edge/egress.ts'
 import { networkFix, networkReason, networkWords } from '../../edge/network-reason.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
+import { hostOf } from '../../model/host.ts'
 import { exceededBound, parsedJson } from '../../model/json.ts'
-import { EndpointFailure, hostOf } from './failures.ts'
+import { EndpointFailure } from './failures.ts'
 import { type OwnHeaders, ownHeaders, withoutValues } from './http.ts'
 import {
   answerBoundsMax,

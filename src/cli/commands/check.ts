@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
-import { cautionsOf } from '../../config/cautions.ts'
+import { cautionsOf, tooFewHosts } from '../../config/cautions.ts'
 import { ConfigError } from '../../config/config.ts'
 import { configFiles } from '../../config/include.ts'
 import type { PlacedMistake } from '../../config/mistakes.ts'
@@ -50,7 +50,11 @@ export function checkCommand(): Command {
         const rows = check.usable.flatMap(metricRows)
         const warnings = await warningsOf(context, check.usable, opener)
         const shared = otherConfiguration(context.config)
-        const cautions = [...(shared ? [shared] : []), ...cautionsOf(context.config, [...check.named, ...check.usable])]
+        const cautions = [
+          ...(shared ? [shared] : []),
+          ...tooFewHosts(context.config),
+          ...cautionsOf(context.config, [...check.named, ...check.usable]),
+        ]
         if (json) printJson({ file: context.config.file, metrics: rows, warnings, cautions: cautions.map(mistakeJson) })
         else printChecked(context.config.file, rows, warnings, cautions)
       } catch (error) {

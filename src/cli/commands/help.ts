@@ -300,7 +300,7 @@ export function helpBelow(words: string, hasConfig: boolean): string {
     ...(fails === undefined ? [] : [`1 when ${fails}`]),
     '2 for a wrong command line, or when what it names is not there',
     ...(whenOwned === undefined ? [] : [`75 when ${whenOwned}`]),
-    ...(hasConfig ? ['78 for a wrong configuration'] : []),
+    ...(hasConfig ? ['78 for a wrong configuration, or one that is not there'] : []),
   ]
   return [
     ...(notes === undefined ? [] : ['', wrapped(notes)]),
@@ -313,7 +313,7 @@ export function helpBelow(words: string, hasConfig: boolean): string {
 }
 
 const exitCodesText =
-  'tidegauge COMMAND --help shows examples and when a command ends with what. Exit codes: 0 all done; 1 something was not collected or not delivered, and nothing is lost; 2 a wrong command line; 75 another daemon holds this outbox; 78 a wrong configuration. Results are printed on stdout, the log on stderr.'
+  'tidegauge COMMAND --help shows examples and when a command ends with what. Exit codes: 0 all done; 1 something was not collected or not delivered, and nothing is lost; 2 a wrong command line; 75 another daemon holds this outbox; 78 a wrong configuration, or one that is not there. Results are printed on stdout, the log on stderr.'
 
 function wrapped(text: string): string {
   const lines: string[] = []

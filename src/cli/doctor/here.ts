@@ -1,6 +1,6 @@
 import type { AppContext } from '../../app/context.ts'
 import { readExistingOutbox, readOutbox } from '../../app/open-outbox.ts'
-import { cautionsOf } from '../../config/cautions.ts'
+import { cautionsOf, tooFewHosts } from '../../config/cautions.ts'
 import { certificateNotes, egressOf } from '../../config/certificates.ts'
 import { configFiles } from '../../config/include.ts'
 import { type PlacedMistake, placeText, shortest } from '../../config/mistakes.ts'
@@ -59,7 +59,7 @@ export async function configFindings(
   ofFile: readonly PlacedMistake[],
 ): Promise<readonly Finding[]> {
   const check = await checkCollectors(context)
-  const mistakes = mistakeFindings([...ofFile, ...mistakesOf(check)])
+  const mistakes = mistakeFindings([...ofFile, ...mistakesOf(check), ...tooFewHosts(context.config)])
   const cautions = cautionsOf(context.config, [...check.named, ...check.usable]).map(({ place, message, fix }) =>
     warning('configuration', `${placeText(place)}: ${message}`, fix),
   )

@@ -4,7 +4,7 @@ import type { AppContext } from '../../app/context.ts'
 import { endpointSource, nameOf, openChains } from '../../app/open-chains.ts'
 import { readExistingOutbox } from '../../app/open-outbox.ts'
 import { openHourReader } from '../../app/open-runner.ts'
-import { adviceOf, EndpointFailure, hostOf } from '../../chain/endpoint/failures.ts'
+import { adviceOf, EndpointFailure } from '../../chain/endpoint/failures.ts'
 import {
   type CertificateCheck,
   checkEndpoint,
@@ -28,7 +28,7 @@ import type { HourReader } from '../../intake/hour-reader.ts'
 import { noPasts } from '../../intake/validate.ts'
 import { clockReportMs, offSentence, writtenLater } from '../../model/clock.ts'
 import { Fault, faultFromRecord, faultLine, isPermanent } from '../../model/fault.ts'
-import { shownHost } from '../../model/host.ts'
+import { hostOf, shownHost } from '../../model/host.ts'
 import { type Hour, hourAfter, hourAt } from '../../model/hour.ts'
 import { valueAt } from '../../model/json.ts'
 import { hourMs } from '../../model/limits.ts'

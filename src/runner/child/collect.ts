@@ -60,12 +60,26 @@ export async function describeCollector(ref: CollectorRef): Promise<DescribedToD
   const loadedCollector = await loadCollector(ref)
   const optionsResult = await parseOptions(loadedCollector, ref)
   if (!optionsResult.ok) return { kind: 'mistaken', mistakes: optionsResult.mistakes }
-  const mistakes = originOf(ref).kind === 'shipped' ? crossedBounds(optionsResult.options, []) : []
+  const isShipped = originOf(ref).kind === 'shipped'
+  const mistakes = isShipped ? shippedMistakes(loadedCollector.definition, ref, optionsResult.options) : []
   if (mistakes.length > 0) return { kind: 'mistaken', mistakes }
   const metrics = declaredMetrics(loadedCollector.definition, optionsResult.options, ref.use)
   const history = readsPast(loadedCollector.definition, optionsResult.options, ref.use)
   const { declared, secrets } = optionsResult
   return { kind: 'usable', metrics, history, declared, secrets }
+}
+
+/** A shipped collector of which the configuration takes more under a section of its own than as an entry of a protocol. */
+interface EntryCollector extends Collector {
+  /** Mistakes of options that are right in that section alone. */
+  entryMistakes(options: unknown): readonly OptionMistake[]
+}
+
+/** Mistakes in the options of shipped code that its schema takes. */
+function shippedMistakes(definition: Collector, { id }: CollectorRef, options: unknown): OptionMistake[] {
+  // The id of what reads a price or a list has no protocol in it.
+  const isEntry = id.includes('/') && 'entryMistakes' in definition
+  return [...crossedBounds(options, []), ...(isEntry ? (definition as EntryCollector).entryMistakes(options) : [])]
 }
 
 /** Mistakes of a `min` above its `max`, at any depth: in the options of shipped code these are bounds. */

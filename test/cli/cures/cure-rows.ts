@@ -471,6 +471,8 @@ export const unfollowed: Readonly<Record<string, string>> = {
     'as collect says it, which is followed',
   'check that the node runs and can be reached from here; a second endpoint under rpc: takes over':
     'a node fails in a way that nothing is known of; that a second one takes over is followed above',
+  '${pathText(path)}: no option can name it: price: token is the price of each token':
+    'a price is called token, and has another name afterwards',
   'write unit: "%"': 'a change is in percent whatever its unit is called',
   'write outbox: { keep: ${Math.ceil(value.hours / 24) + 1}d }, or fewer hours':
     'a window has no value until it is full, however long values are kept',
