@@ -273,8 +273,11 @@ export class WatchedClock extends DerivedTime {
   #isWanted(witness: 'service' | 'chains'): boolean {
     const askedMs = this.#askedMs[witness]
     if (askedMs !== undefined && this.steadyMs() - askedMs < witnessAskMs) return false
-    // Also while a witness is in another hour: what it said may be long ago, as a chain that has caught up since.
-    return this.hour === undefined
+    const { verdict } = this
+    if (verdict.kind === 'doubted') return true
+    // Also while the witness is in another hour: what it said may be long ago, as a chain that has caught up since. Where the
+    // service has said the time, no chain counts.
+    return agreedHour(verdict) === undefined && (witness === 'service' || this.#service === undefined)
   }
 }
 

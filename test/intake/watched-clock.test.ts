@@ -54,6 +54,15 @@ describe('a watched clock', () => {
     expect([clock.hour, clock.wantsHeads()]).toEqual([anHour, false])
   })
 
+  it('asks a service that is in another hour again, and no chain, which would not count', async () => {
+    const { time, clock } = stage()
+    clock.asks('service')
+    clock.sawService(-20 * 60_000)
+    expect([clock.verdict.kind, clock.hour, clock.wantsHeads()]).toEqual(['trusted', undefined, false])
+    await time.sleep(witnessAskMs)
+    expect([clock.wantsService(), clock.wantsHeads()]).toEqual([true, false])
+  })
+
   it('goes on by the steady clock while it is set wrong, asks again at once, and learns when it is right', async () => {
     const { time, machine, clock } = stage()
     clock.asks('service')
