@@ -108,8 +108,16 @@ async function collectOnce(options: CollectOptions, stopSignal?: AbortSignal): P
   if (stopSignal?.aborted) return
   if (!outbox || options.dryRun) await showOnly(context, report, options)
   else if (!(await queueAndDeliver(context, outbox, report, options))) endIncomplete()
-  const isHeld = report.parts.some(({ acceptedValues }) => acceptedValues.some(({ hold }) => hold))
-  if ((options.dryRun && isHeld) || report.parts.some(({ fault }) => fault)) endIncomplete()
+  if ((options.dryRun && isAnyHeld(report)) || report.parts.some(({ fault }) => fault)) endIncomplete()
+}
+
+/** Whether a value would be held, or one that stands from before is held or dead: the run itself ends with 1 then. */
+function isAnyHeld({ parts, storedValues }: CollectedReport): boolean {
+  const values = parts.flatMap(({ acceptedValues }) => acceptedValues)
+  return values.some(({ metric, hold }) => {
+    const state = storedValues.get(metric.id)?.state
+    return state === undefined ? hold !== undefined : state === 'held' || state === 'dead'
+  })
 }
 
 /** Shows what would be sent, and names events that may be mistyped. */

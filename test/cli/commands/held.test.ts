@@ -98,6 +98,24 @@ describe('a value held back', () => {
     expect((await run(...again)).stderr).not.toContain('held')
   })
 
+  it('is foreseen by a dry run, which ends as the run itself: what stands from before counts', async () => {
+    const { run, give } = await stage(bounded)
+    const implausible = { ...bounded, values: { ...bounded.values, TVL: -1 } }
+    const codes = async (hour: string) => {
+      const words = ['collect', '--hour', hour]
+      return [(await run(...words, '--dry-run')).code, (await run(...words)).code]
+    }
+    const [first, second] = [hourBack(3), hourBack(2)]
+    expect(await codes(first)).toEqual([0, 0])
+    give(implausible)
+    expect([await codes(first), await codes(second)]).toEqual([
+      [0, 0],
+      [1, 1],
+    ])
+    give(bounded)
+    expect(await codes(second)).toEqual([1, 1])
+  })
+
   it('for its unit alone goes with collect --allow-unit-change, at first or the second time', async () => {
     const { service, run, read, give } = await stage(bounded)
     await run('collect', '--hour', hourBack(4))
