@@ -41,7 +41,8 @@ export async function openDaemonOutbox(
   const { data } = context.config
   const isGone = data.kind === 'folder' && isOutboxGone(data.folder)
   const outbox = closedWith(stack, await openForDaemon(outboxDeps(context), opening), context.log)
-  if (isGone)
+  // A salvage that a crash interrupted has put a file in place again.
+  if (isGone && (await outbox.intake.newestCollected()) === undefined)
     context.log.warn({ folder: data.folder, fix: restoreFirst }, 'the outbox that was here is gone: a new one is begun')
   return outbox
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parseHour } from '../../src/model/hour.ts'
@@ -74,6 +74,11 @@ describe('the daemon', () => {
     expect(await first.kill('SIGTERM')).toBe(0)
     expect(first.log.join('\n')).not.toContain('is gone')
     const data = join(folder, 'data', 'embedded')
+    // As a crash leaves it that interrupts a salvage: nothing is gone.
+    renameSync(join(data, 'outbox.db'), join(data, 'outbox.db.salvaged-20261120T130000Z'))
+    const resumed = await startDaemon(config)
+    expect(await resumed.kill('SIGTERM')).toBe(0)
+    expect(resumed.log.join('\n')).not.toContain('is gone')
     for (const name of readdirSync(data)) if (name.startsWith('outbox.db')) rmSync(join(data, name))
     const second = await startDaemon(config)
     expect(await second.logged(/^the outbox that was here is gone/)).toMatchObject({ level: 'warn' })
