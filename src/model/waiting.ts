@@ -50,7 +50,7 @@ export function waitingSentence(state: Wait, reader: Reader): string | undefined
   const nextMs = nextAttemptAt(state)
   if (nextMs === undefined) {
     const asked =
-      cure === 'new-key' ? ' The service is asked about this one each hour, and at once by tidegauge flush.' : ''
+      cure === 'new-key' ? ' The service is asked about the refused key each hour, and at once by tidegauge flush.' : ''
     return `${fact}; ${step}, and delivery goes on at once.${asked}`
   }
   const next = nextMs > nowMs ? `next try ${clockOf(nextMs)}` : 'it is tried now'

@@ -29,7 +29,7 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cure: 'Stop the other program, or choose another port.',
   },
   'outbox-unusable': {
-    cause: 'The file of the outbox cannot be opened or written: rights, a file of another version or program.',
+    cause: 'The file of the outbox cannot be opened or written: rights, or a file of another version or program.',
     cure: 'The message says which; `tidegauge doctor` looks again. The daemon retries.',
   },
   'outbox-moved': {

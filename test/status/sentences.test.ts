@@ -104,7 +104,7 @@ it.each<[trouble: string, said: () => string, reads: string]>([
   [
     'a refused key that is what it was',
     () => waits({ kind: 'key-refused', reason: '401', isUnchanged: true }),
-    `${undelivered} The service refuses the key (401), and it has not changed since. Nothing is lost; put a valid key in its place, and delivery goes on at once. The service is asked about this one each hour, and at once by tidegauge flush.`,
+    `${undelivered} The service refuses the key (401), and it has not changed since. Nothing is lost; put a valid key in its place, and delivery goes on at once. The service is asked about the refused key each hour, and at once by tidegauge flush.`,
   ],
   [
     'a redirect',

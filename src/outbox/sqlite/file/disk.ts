@@ -171,7 +171,7 @@ export class Disk {
     return `the disk is full: nothing new is collected until ${room}; due metrics are still delivered`
   }
 
-  /** @throws Fault `disk-full`, `outbox-unusable` when nothing new may be stored */
+  /** @throws Fault `disk-full`, `database-read-only` when nothing new may be stored */
   requireRoom(): void {
     if (this.isFull) throw this.fault()
   }
