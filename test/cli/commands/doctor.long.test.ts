@@ -206,7 +206,7 @@ describe('doctor', () => {
       sum('unseen', token, 'Paid(address indexed who, uint128 amount)'),
       sum('several', token, 'Transfer(address,address,uint256)').replace(
         /(count: true), (.*) (event: .*) } }/,
-        '$2 events: [{ $1, event: "Paid(uint8 kind)" }, { $1, $3 }, { $1, event: "Paid(uint8 kind)" }] } }',
+        '$2 events: [{ $1, event: "Paid(uint8 kind)" }, { $1, $3 }, { $1, event: "Paid(uint8 kind)", where: { kind: 1 } }] } }',
       ),
       sum('absent', absent, 'Transfer(address,address,uint256)'),
       `      - { use: ./own.ts, options: { address: "${token}", events: [{ event: paid }] } }\n`,
