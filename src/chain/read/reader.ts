@@ -466,7 +466,7 @@ export class OtherHostReader implements ChainReader {
   }
 
   forget(hour: Hour): void {
-    this.#asked.get(hour)?.forget(hour)
+    for (const reader of this.#readers.values()) reader.forget(hour)
   }
 
   async #on<T>(hour: Hour, work: (reader: OpenChainReader) => Promise<T>): Promise<T> {

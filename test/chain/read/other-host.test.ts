@@ -25,13 +25,20 @@ describe('an endpoint of another host', () => {
     )
     const reader = openChain([(await node(archive(chain))).url, second.url.replace('127.0.0.1', 'localhost')])
     await reader.block(hour, patient)
-    const other = new OtherHostReader('ethereum', reader, [])
+    let excludedHost: string | undefined
+    const other = new OtherHostReader('ethereum', reader, [{ servedBy: () => excludedHost }])
     const read = async () => (await other.read(hour, [balance], patient)).value.map(({ output }) => BigInt(output))
+    expect(await read()).toEqual([127_921n])
+    // As where a host is put into quarantine, and asked again later.
+    excludedHost = 'a.example.com'
     expect(await read()).toEqual([127_921n])
     isWrong = false
     other.forget(hourAfter(hour, 1))
     expect(await read()).toEqual([127_921n])
     other.forget(hour)
-    expect(await read()).toEqual([127_920n])
+    for (const host of ['a.example.com', undefined]) {
+      excludedHost = host
+      expect(await read()).toEqual([127_920n])
+    }
   })
 })
