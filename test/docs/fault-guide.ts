@@ -221,8 +221,8 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cure: 'Put a valid key into its file or variable: the daemon reads it again.',
   },
   'daemon-unreachable': {
-    cause: 'No daemon answers at `status.listen`.',
-    cure: 'Start it, or correct the address.',
+    cause: 'No daemon answers at `status.listen`, or another program does.',
+    cure: 'Start the daemon, or correct the address.',
   },
   stopped: {
     cause: 'The process was stopped before the work was done.',

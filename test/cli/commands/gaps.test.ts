@@ -161,6 +161,12 @@ describe('gaps', () => {
     expect([twoBack < last, last <= next], 'not those of the future').toEqual([true, true])
   })
 
+  it('do not call an hour collected that is due and not late', async () => {
+    const { run } = stage(outbox => expectHoursNow(outbox, 'pool/past', parseHour(next)))
+    const { stdout } = await run('gaps', '--from', next)
+    expect(stdout).toMatch(/^no gaps: what is not collected yet is not late\n/)
+  })
+
   it('have the hour that no daemon has planned, as status has', async () => {
     const { run, read } = stage(outbox => addCollectorNow(outbox, 'pool/past', past))
     const overdue = hourText(hourAt(systemTime.nowMs() - overdueMs))
