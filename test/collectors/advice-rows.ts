@@ -93,7 +93,8 @@ const ofDecimals: readonly AdviceRow[] = [
     values: [5_001.000001, 2.5],
   },
   {
-    advice: 'is of whole tokens, and this is a number of smallest units: add decimals: 18, or as many as the token has',
+    advice:
+      'is of whole tokens, and this is a number of smallest units: add decimals: 18, or as many as the token has; 0 where things are counted',
     wrong: world => worth(world, {}),
     right: world => worth(world, { decimals: 6 }),
     values: [10_002.000002],

@@ -18,7 +18,7 @@ export const priceOption = z.string().optional().describe('token, for the price 
 
 /** The mistake of an amount in smallest units that is multiplied by the price of a whole token. */
 export const unscaledPrice =
-  'is of whole tokens, and this is a number of smallest units: add decimals: 18, or as many as the token has'
+  'is of whole tokens, and this is a number of smallest units: add decimals: 18, or as many as the token has; 0 where things are counted'
 
 /** An amount of a token in US dollars; the amount itself where no price is asked for. All is asked in one turn. */
 export async function priced(

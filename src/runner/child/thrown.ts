@@ -45,15 +45,24 @@ export function thrownText(error: unknown): { readonly message: string; readonly
 /** Reasons within an error that are quoted, and how deep. */
 const reasonsMax = 3
 
-/** The message of an error with those of the errors within it, where it does not quote them: of `Promise.any`, and of its cause. */
-function withReasons(error: Error, depth = 0): string {
+/** The message of an error with those of the errors within it that it does not quote: of `Promise.any`, and of its cause. */
+function withReasons(error: Error): string {
+  const isAggregate = error instanceof AggregateError
+  const leftCount = isAggregate ? error.errors.length - reasonsMax : 0
+  const texts = [String(error.message)]
+  for (const reason of reasonsIn(error)) if (!texts.join(' ').includes(reason)) texts.push(reason)
+  const [message, ...reasons] = texts
+  const reasonText = `${reasons.join(isAggregate ? '; ' : ': ')}${leftCount > 0 ? `; and ${leftCount} more` : ''}`
+  return [message, reasonText].filter(Boolean).join(': ')
+}
+
+/** Messages of the errors within an error, the outer first. */
+function reasonsIn(error: Error, depth = 0): readonly string[] {
+  if (depth === reasonsMax) return []
   const reasons: readonly unknown[] = error instanceof AggregateError ? error.errors : [error.cause]
-  const texts = reasons
+  return reasons
     .slice(0, reasonsMax)
-    .flatMap(reason => (reason instanceof Error && depth < reasonsMax ? withReasons(reason, depth + 1) : []))
-    .filter(text => text !== '' && !error.message.includes(text))
-  const more = reasons.length > reasonsMax ? `; and ${reasons.length - reasonsMax} more` : ''
-  return texts.length === 0 ? error.message : `${error.message}: ${texts.join('; ')}${more}`
+    .flatMap(reason => (reason instanceof Error ? [String(reason.message), ...reasonsIn(reason, depth + 1)] : []))
 }
 
 /** Joins a message of several lines into one, as a log and a page show one line. */

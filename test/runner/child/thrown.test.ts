@@ -9,6 +9,12 @@ describe('the text of an error that a collector throws', () => {
     ['a cause', new Error('outer', { cause: new TypeError('inner') }), 'outer: inner'],
     ['a cause of a cause', new Error('a', { cause: new Error('b', { cause: new Error('c') }) }), 'a: b: c'],
     ['a cause that it quotes', new Error('it failed: inner', { cause: new Error('inner') }), 'it failed: inner'],
+    [
+      'a cause that it quotes, with a cause',
+      new Error('source A: fetch failed', { cause: new Error('fetch failed', { cause: new Error('ECONNREFUSED') }) }),
+      'source A: fetch failed: ECONNREFUSED',
+    ],
+    ['reasons and no message', new AggregateError([new Error('one'), new Error('two')]), 'one; two'],
     ['a cause that is no error', new Error('outer', { cause: 5 }), 'outer'],
     ['itself as its cause', cyclic, 'round'],
     [
