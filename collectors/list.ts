@@ -345,12 +345,12 @@ async function emitted(context: Context): Promise<ReadList> {
   const step = Math.min(from + hoursMax * hourMs, finalHour) as Hour
   if (step > from && step !== hour) return { items: [], first: step }
   const firstBlockMs = memory ? undefined : await beforeSince(context)
-  if (firstBlockMs !== undefined) {
-    const empty = (Math.floor(firstBlockMs / hourMs) * hourMs) as Hour
-    if (empty >= hour) return { items: [], memory: { hour: empty, items: [], blocks: [] }, first: empty }
-  }
+  const startHour = (Math.floor((firstBlockMs ?? from) / hourMs) * hourMs) as Hour
+  if (firstBlockMs !== undefined && startHour >= hour)
+    return { items: [], memory: { hour: startHour, items: [], blocks: [] }, first: startHour }
 
-  const logs = await logsAfter(from, context)
+  // No hour before the first block can be read.
+  const logs = await logsAfter(Math.max(from, startHour) as Hour, context)
   const key = argumentKey(logs.event, options.take ?? '')
   const blocks = new Map<Address, number>(memory?.items.map((item, place) => [item, memory.blocks?.[place] ?? 0]))
   for (const { args, blockNumber } of logs.found) {

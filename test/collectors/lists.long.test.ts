@@ -587,8 +587,8 @@ describe('a list', () => {
   })
 
   it('warns of a contract that had events before those that count, and begins at the first block of the chain', async () => {
-    const countOf = async (since: Hour) => {
-      const { runner, lines } = runnerOn(ofEvents(since))
+    const countOf = async (since: Hour, dev: ChainReader = reader) => {
+      const { runner, lines } = runnerOn(ofEvents(since), undefined, dev, { earliestMs: () => undefined })
       const { readings } = await runner.collect(overPairs(), hours[4] as Hour)
       await runner.stop()
       return [readings['Pools'], lines.map(({ message }) => message).join()]
@@ -599,6 +599,16 @@ describe('a list', () => {
     ])
     for (const hoursBefore of [1, 40, 4_000])
       expect(await countOf(hourAfter(hours[0] as Hour, -hoursBefore))).toEqual([5, ''])
+    // On its first day no hour may be final.
+    const open: ChainReader = {
+      ...{ id: reader.id, settleMs: 3_600_000, nextLookUp: reader.nextLookUp },
+      block: (...of) => reader.block(...of),
+      read: (...of) => reader.read(...of),
+      logs: (...of) => reader.logs(...of),
+      recheck: (...of) => reader.recheck(...of),
+    }
+    for (const hoursBefore of [1, 40])
+      expect(await countOf(hourAfter(hours[0] as Hour, -hoursBefore), open)).toEqual([5, ''])
   })
 
   it('of a source that knows the present alone makes what is over it a value of the present', async () => {

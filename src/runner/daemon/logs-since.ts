@@ -125,7 +125,14 @@ async function logsUpTo(
   const from = memory?.hour ?? hourAfter(since, -1)
   const step = Math.min(hourAfter(from, stepHours), finalHour) as Hour
   if (step > from && step !== hour) return { items: [], pins: [pin], first: step }
-  const reads = await readsAfter(chain, filter, { from, hour, isFinal: hour <= finalHour }, signal)
+  const readsFrom = (start: Hour) =>
+    readsAfter(chain, filter, { from: start, hour, isFinal: hour <= finalHour }, signal)
+  const reads = await readsFrom(from).catch((error: unknown) => {
+    const first = firstHourIn(error)
+    // Hours that are not final are read one by one, and those before the first block have no logs.
+    if (first === undefined || first <= from || first >= hour) throw error
+    return readsFrom(first)
+  })
   if (reads.at(-1)?.at.hash !== block.hash) throw reorganized(name)
   const found = reads.flatMap(({ value }) => [...value])
   const items = [...(memory?.items ?? []), ...found.map(itemOf)]
@@ -137,10 +144,15 @@ async function logsUpTo(
 
 /** A chain that began later has no logs before its first block. @throws any other error */
 function beginningOr(error: unknown, hour: Hour): Listed {
-  const firstBlockMs = error instanceof Fault ? Date.parse(String(error.facts['firstBlockAt'])) : Number.NaN
-  if (Number.isNaN(firstBlockMs) || hourAt(firstBlockMs) < hour) throw error
-  const first = hourAt(firstBlockMs)
+  const first = firstHourIn(error)
+  if (first === undefined || first < hour) throw error
   return { items: [], pins: [], memory: { hour: first, items: [], blocks: [] }, first }
+}
+
+/** The last hour before a chain's first block, by the Fault for an hour that had no block yet. */
+function firstHourIn(error: unknown): Hour | undefined {
+  const firstBlockMs = error instanceof Fault ? Date.parse(String(error.facts['firstBlockAt'])) : Number.NaN
+  return Number.isNaN(firstBlockMs) ? undefined : hourAt(firstBlockMs)
 }
 
 interface LogRead extends ReadAt<LogList> {
