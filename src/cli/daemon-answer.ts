@@ -68,7 +68,8 @@ export const silentWords = `takes connections, and has not answered within ${ans
 export async function seenDaemon(server: ServerAddress): Promise<DaemonSeen> {
   try {
     const status = jsonOf((await daemonAnswer(server, '/status.json')).body)
-    if (valueAt(status, ['configuration']) !== undefined) return { kind: 'at-work', status: status as StatusJson }
+    // As of a daemon: that of a command without one has no start.
+    if (typeof valueAt(status, ['startedAt']) === 'string') return { kind: 'at-work', status: status as StatusJson }
     const [since, reason] = [valueAt(status, ['startsSince']), valueAt(status, ['ready', 'reasons', '0'])]
     if (typeof since === 'string') return { kind: 'starting', since }
     return typeof reason === 'string' ? { kind: 'stalled', reason } : { kind: 'none' }

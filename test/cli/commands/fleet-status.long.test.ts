@@ -114,7 +114,9 @@ describe.skipIf(postgresPlace.kind === 'missing')('status of a fleet (needs the 
       ),
     ])
 
-    answer = await run('status', '--json', '--config', config)
+    const { configuration, ...status } = JSON.parse(await run('status', '--json', '--config', config))
+    const startedAt = new Date().toISOString()
+    answer = JSON.stringify({ ...status, startedAt, configuration: { ...configuration, inForceSince: startedAt } })
     expect(await linesOf()).toEqual([
       expect.stringMatching(/^daemon +answers at \S+, without a lease in the database$/),
       expect.stringMatching('^! daemon: is not ready: '),
