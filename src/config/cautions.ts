@@ -6,6 +6,7 @@ import { Fault } from '../model/fault.ts'
 import { hostOf, isForeign, keysInAddress, mayBeSecretHeader } from '../model/host.ts'
 import { hourText } from '../model/hour.ts'
 import { valueAt } from '../model/json.ts'
+import { dayMs } from '../model/limits.ts'
 import { certificateNotes } from './certificates.ts'
 import {
   allCollectors,
@@ -94,8 +95,6 @@ function fileForFolder(data: Config['data']): PlacedMistake[] {
   }
   return []
 }
-
-const dayMs = 86_400_000
 
 /** A collector whose first hour is more than a day ahead: probably a mistyped year. */
 function begunLate({ id, since, place }: CollectorConfig, nowMs: number): PlacedMistake[] {

@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { ClientCertificate, Egress } from '../edge/egress.ts'
 import { Fault } from '../model/fault.ts'
+import { dayMs } from '../model/limits.ts'
 import type { CertificateConfig, Config } from './config.ts'
 import { type Place, shortest } from './mistakes.ts'
 import { readCertificates, readPrivateKey, resolveProxy } from './secret.ts'
@@ -73,8 +74,6 @@ function ownNote(config: CertificateConfig, nowMs?: number): Note {
 
 /** Days before its end from which a certificate is to be renewed. */
 const renewDays = 21
-const dayMs = 86_400_000
-
 function timed({ validFromDate, validToDate }: X509Certificate, description: string, nowMs: number | undefined): Note {
   if (nowMs === undefined) return { outcome: 'ok', found: description }
   const days = Math.floor((validToDate.getTime() - nowMs) / dayMs)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Fault } from './fault.ts'
-import { hourMs } from './limits.ts'
+import { dayMs, hourMs } from './limits.ts'
 
 declare const isHour: unique symbol
 
@@ -102,8 +102,6 @@ const basic = new RegExp(
     String.raw`T(?<hour>\d{2})(?:(?<minute>\d{2})(?<second>\d{2})?)?(?:[.,](?<fraction>\d+))?${zone}$`,
   'i',
 )
-
-const dayMs = 86_400_000
 
 /**
  * Reads an instant in any notation of ISO 8601 that names one: RFC 3339's, and also without seconds or minutes, with a

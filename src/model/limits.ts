@@ -2,6 +2,8 @@
 
 /** An hour in milliseconds. */
 export const hourMs = 3_600_000
+/** A day in milliseconds. */
+export const dayMs = 24 * hourMs
 
 /** Metrics in one push, as the interface allows. */
 export const batchMetricsMax = 100

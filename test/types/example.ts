@@ -230,5 +230,5 @@ export const ofOptions: Collector = defineCollector({
   collect: ({ options }) => ({ [`Sum${options.days}d`]: options.days }),
 })
 
-// @ts-expect-error no function
+// @ts-expect-error `collect` is a function
 export const broken: Collector = { ...good, collect: 5 }

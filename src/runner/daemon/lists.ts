@@ -6,7 +6,7 @@ import type { Hex } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
 import { endOfTime, type Hour, hourAfter, hourAt, hourText } from '../../model/hour.ts'
 import { isRecord } from '../../model/json.ts'
-import { hourMs } from '../../model/limits.ts'
+import { dayMs, hourMs } from '../../model/limits.ts'
 import type { ListKeeper, ListMemory, RememberedList } from '../../model/list-memory.ts'
 import type { Listed, ListTask } from '../messages.ts'
 
@@ -71,8 +71,6 @@ const noMemory = { memory: undefined, savedList: undefined, openRead: undefined 
 
 /** Hours of the past that are read again at once. */
 const pieceHours = 720
-
-const dayMs = 24 * hourMs
 
 /** Time limit for questions about the block that certifies what is remembered. */
 const certifyMsMax = 10_000
